@@ -18,7 +18,7 @@ const (
 	scanRows    = 10_000
 )
 
-// systemView reads everything: the policy says what is sent.
+// systemView reads everything: the policy decides which texts are sent.
 var systemView = kg.View{Principal: kg.SystemPrincipal(), AllGraphs: true, Doubted: true}
 
 // retryPause is the wait before following the log is tried again.
@@ -123,7 +123,7 @@ func (m *Maker) needsVector(q *kg.Quad) bool {
 	return ok && m.vectorOf(keyOf(q.Graph, text)) == nil
 }
 
-// followFrom makes the vectors of what commits add, and moves from behind them.
+// followFrom makes the vectors of texts that commits add, and moves from behind them.
 func (m *Maker) followFrom(ctx context.Context, from *kg.Position) error {
 	w, err := m.store.Watch(ctx, kg.Filter{View: systemView, Replacements: true}, *from)
 	if err != nil {
@@ -298,7 +298,7 @@ func (m *Maker) sendTexts(ctx context.Context, list []text) (failure *callError,
 	return nil, nil
 }
 
-// keepPresent returns the texts of which a statement is in the store: what was removed while it
+// keepPresent returns the texts of which a statement is in the store: a text that was removed while it
 // waited is not sent.
 func (m *Maker) keepPresent(ctx context.Context, list []text) ([]text, error) {
 	snapshot, err := m.store.View(ctx, systemView)

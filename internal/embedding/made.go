@@ -61,7 +61,7 @@ type spent struct {
 	Texts int    `json:"texts"`
 }
 
-// openBudget reads what was spent. A file that is damaged counts as a day whose budget is spent.
+// openBudget reads the file of a budget. One that is damaged counts as a day with a spent budget.
 func openBudget(path string, daily int, clock func() time.Time) (*budget, error) {
 	b := &budget{path: path, daily: daily, clock: clock}
 	image, err := os.ReadFile(path)

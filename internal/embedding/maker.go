@@ -35,7 +35,7 @@ type Options struct {
 	Daily int
 	// TextOf returns the text of a statement, and false if it has none.
 	TextOf func(q *kg.Quad) (string, bool)
-	// Made is told of statements whose texts have vectors now.
+	// Made is told of statements with texts that have vectors now.
 	Made   func(ctx context.Context, list []kg.Quad) error
 	Logger *slog.Logger
 
@@ -196,7 +196,7 @@ type Stats struct {
 	Today   int64 // texts that were sent today
 	Daily   int64
 	Stored  int64 // vectors on disk
-	Behind  int64 // revisions whose texts may have no vectors
+	Behind  int64 // revisions with texts that may have no vectors
 }
 
 // Stats returns the counts.

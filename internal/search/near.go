@@ -21,7 +21,7 @@ const (
 	Dot    = vectorindex.Dot
 )
 
-// Near asks for what has vectors near to a given one, or to that of a text.
+// Near asks for entities and messages with vectors near to a given one, or to that of a text.
 type Near struct {
 	// Model of the vectors; "" is the model of the embeddings endpoint.
 	Model string
@@ -242,8 +242,8 @@ func (n *nearSearch) isHit(k *vectorindex.Key) (bool, error) {
 	return n.isShown(k, n.filter.AssertionFilter.admits)
 }
 
-// isShown reports whether the snapshot shows what a vector was made of, and it meets a
-// condition: the assertion that it was given with, or one of those of a text.
+// isShown reports whether the snapshot shows the assertion that a vector belongs to, and it meets
+// a condition. A made vector belongs to all assertions of its text.
 func (n *nearSearch) isShown(k *vectorindex.Key, admits func(a *kg.Assertion) bool) (bool, error) {
 	row := rowOf(k.Subject.ID, k.Ref)
 	for shown, err := range n.snapshot.MatchAsserted(kg.IDPattern(row), nil) {

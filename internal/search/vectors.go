@@ -13,7 +13,7 @@ import (
 	"koine/kg"
 )
 
-// openVectors opens the index of vectors, whose directory is in that of the index of texts.
+// openVectors opens the index of vectors, in a directory in that of the index of texts.
 func openVectors(dir string) (x *vectorindex.Index, place string, unusable, err error) {
 	return vectorindex.Open(filepath.Join(dir, "vectors"))
 }
@@ -42,7 +42,7 @@ func (s *Service) identity() string {
 	return s.options.Embedder.Identity()
 }
 
-// The lowest bit of an Owner tells who made the vector: the source of an assertion, or the
+// The lowest bit of an Owner tells the maker of the vector: the source of an assertion, or the
 // embedder.
 const (
 	givenVector = 0

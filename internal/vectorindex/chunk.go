@@ -18,15 +18,15 @@ const (
 	maxChunkRows = 1 << 14
 )
 
-// The widths in bytes of what a chunk has of each vector, beside its codes and numbers: of
-// group and bound, of the rest of the key, and of the place of its hash.
+// The widths in bytes of the fields of a vector in a chunk, beside its codes and numbers: group
+// and bound, the rest of the key, and the hash of the key with its row.
 const (
 	boundWidth  = 16
 	recordWidth = 8 + 9 + 9 + 8
 	hashWidth   = 8
 )
 
-// group is what a caller may read or not as a whole.
+// group names vectors that a caller may read either all or none of.
 type group struct {
 	graph, predicate kg.ID
 	model            string

@@ -129,10 +129,10 @@ func (c *chunk) loadRemoved(path string) error {
 	return nil
 }
 
-// saving is a chunk as it is while x.mu is held, and what of it has to be written.
+// saving is the state of a chunk while x.mu is held, and the parts of it to be written.
 type saving struct {
 	chunk   *chunk
-	copy    chunk // the arrays only grow behind what it has
+	copy    chunk // the arrays only grow behind its rows
 	whole   bool
 	removed []byte
 }
@@ -207,7 +207,7 @@ func (x *Index) CopyTo(dir, place string) error {
 	return to.Save(place)
 }
 
-// beginSave returns what the chunks are. x.mu is held.
+// beginSave returns the state of the chunks. x.mu is held.
 func (x *Index) beginSave() (list []saving) {
 	for _, chunks := range x.chunks {
 		for _, c := range chunks {
@@ -231,7 +231,7 @@ func (x *Index) beginSave() (list []saving) {
 	return list
 }
 
-// writeChunk writes what has changed of a chunk, and returns its files.
+// writeChunk writes the changed parts of a chunk, and returns its files.
 func (x *Index) writeChunk(s *saving) (chunkFile, error) {
 	f := s.copy.file
 	if s.whole {

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"koine/internal/sealed"
+	"koine/internal/slowtest"
 	"koine/kg"
 )
 
@@ -68,7 +69,8 @@ func TestDamage(t *testing.T) {
 
 // Searches, changes and saves go on at once, and nothing is lost.
 func TestConcurrentUse(t *testing.T) {
-	const dimension, each = 4096, 700 // of which a chunk has 819
+	const dimension = 4096
+	each := slowtest.Size(700, 500) // of which a chunk has 819
 	dir := t.TempDir()
 	x := mustOpen(t, dir, "")
 	var writers, others sync.WaitGroup

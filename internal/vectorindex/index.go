@@ -48,7 +48,7 @@ func (x *Index) Remove(k Key) bool {
 	return true
 }
 
-// RemoveIf takes the vectors out whose key is of a kind.
+// RemoveIf takes the vectors out for the keys of which is returns true.
 func (x *Index) RemoveIf(is func(k *Key) bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -200,7 +200,7 @@ func (x *Index) Models(may Rights) ([]Model, error) {
 	}), nil
 }
 
-// Rights are what a caller may see.
+// Rights decide which vectors a caller may see.
 type Rights struct {
 	// Readable reports whether the caller may read the statements with a predicate in a graph.
 	Readable func(graph, predicate kg.ID) bool

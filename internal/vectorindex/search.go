@@ -95,8 +95,8 @@ func (c candidate) highest() float64 {
 // blockRows is how many rows are compared at a time.
 const blockRows = 256
 
-// scanChunks calls add with the vectors that the caller sees and whose highest score may count,
-// in an order that depends on others; what add makes of them may not.
+// scanChunks calls add with the vectors that the caller sees and that have a highest score that
+// may count. Their order depends on hidden vectors; the result of add must not.
 func (s *searcher) scanChunks(list []*chunk, mayCount func(highest float64) bool, add func(h Hit)) error {
 	var dots [blockRows]int32
 	var found []candidate

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"testing"
 
+	"koine/internal/slowtest"
 	"koine/kg"
 )
 
@@ -106,7 +107,7 @@ func TestSearchIsExact(t *testing.T) {
 				want := model{}
 				var keys []Key
 				for step := range 4 {
-					for range 300 {
+					for range slowtest.Size(300, 150) {
 						switch n := r.IntN(10); {
 						case n < 7 || len(keys) == 0:
 							k := randomKey(r, 120)
@@ -163,7 +164,7 @@ func mustOpen(t *testing.T, dir, place string) *Index {
 
 func checkSearches(t *testing.T, r *rand.Rand, x *Index, want model, dimension int, kind string) {
 	t.Helper()
-	for range 10 {
+	for range slowtest.Size(10, 3) {
 		secret, odd := id(r.IntN(4)), r.IntN(2) == 0
 		request := &Request{
 			Model: "a", Vector: randomVector(r, dimension, kind), Metric: Metric(r.IntN(2)), First: 1 + r.IntN(20),
@@ -257,7 +258,7 @@ func TestModels(t *testing.T) {
 // The codes never promise less than a vector has: lengths from the smallest to the largest.
 func TestBoundsHold(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 3))
-	for range 20000 {
+	for range slowtest.Size(20_000, 3000) {
 		dimension := 1 + r.IntN(70)
 		scale := math.Pow(10, float64(r.IntN(82)-45))
 		v, q := randomVector(r, dimension, "uniform"), randomVector(r, dimension, []string{"uniform", "few"}[r.IntN(2)])

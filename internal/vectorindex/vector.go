@@ -22,7 +22,7 @@ type Key struct {
 	Owner   uint64
 }
 
-// codeUnit is what the width of a row of codes is a multiple of.
+// codeUnit divides the width of a row of codes.
 const codeUnit = 64
 
 func strideOf(dimension int) int { return (dimension + codeUnit - 1) / codeUnit * codeUnit }
@@ -30,8 +30,8 @@ func strideOf(dimension int) int { return (dimension + codeUnit - 1) / codeUnit 
 // maxCode is the largest code of a number.
 const maxCode = 127
 
-// bound describes the codes of a vector: the vector is codes times scale, and what it differs
-// from that has at most the length error.
+// bound describes the codes of a vector: codes times scale differ from it by a vector of at
+// most the length error.
 type bound struct{ scale, error, norm float32 }
 
 // appendCodes appends the codes of a vector, in the width of a row.
@@ -62,7 +62,7 @@ type query struct {
 	vector []float32
 	codes  []int16 // of strideOf numbers
 	scale  float64
-	error  float64 // the length of what the codes differ by
+	error  float64 // the length of the difference to the codes
 	norm   float64
 }
 
@@ -90,8 +90,8 @@ func newQuery(vector []float32) *query {
 	return q
 }
 
-// highestDot returns the most that the dot product with a vector can be, of whose codes it is
-// given.
+// highestDot returns an upper bound of the dot product with a vector, from the dot product with
+// its codes.
 func (q *query) highestDot(codes int32, b bound) float64 {
 	e := float64(b.error)
 	slack := q.norm*e + q.error*(float64(b.norm)+e)
