@@ -47,6 +47,8 @@ var doorsThatChange = []door{
 	{"GraphQL", "", `mutation { updateAgent(input: {agentId: "ann", name: "Ann"}) { agent { id } } }`},
 	{"socket", "", `mutation { heartbeat(input: {}) { presence { status } } }`},
 	{"MCP", "remember", `{"facts":"<urn:s> <urn:p> \"m\""}`},
+	{"POST", "/facts", `{"facts":"<urn:s> <urn:p> \"facts\""}`},
+	{"PUT", "/facts", `{"id":"urn:s","properties":[{"predicate":"urn:p","objects":[{"value":"put"}]}]}`},
 	{"POST", "/data", "<urn:s> <urn:p> \"data\" .\n"},
 	{"PUT", "/data?graph=agent://ann/g", "<urn:s> <urn:p> \"data\" .\n"},
 	{"POST", "/data?default", "<urn:s> <urn:p> \"data\" .\n"},

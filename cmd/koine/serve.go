@@ -24,6 +24,7 @@ import (
 	"koine/internal/demo"
 	"koine/internal/dialect/agentapi"
 	"koine/internal/dialect/agentchat"
+	"koine/internal/dialect/facts"
 	"koine/internal/dialect/modelcontext"
 	"koine/internal/dialect/openintent"
 	"koine/internal/dialect/rdfdata"
@@ -315,6 +316,7 @@ func (c *serveCommand) Run(ctx context.Context, t cli.Terminal, log *slog.Logger
 	for _, pattern := range []string{rdfdata.Path, rdfdata.Path + "/"} {
 		server.HandleUpload(pattern, httpd.Plain, data)
 	}
+	server.Handle(facts.Path, httpd.Plain, facts.NewHandler(engine, trail.RecordDenied))
 	server.Handle(offline.CheckPath, httpd.Plain, requireAdmin(checkHandler(store)))
 	server.HandleAdmin(offline.BackupPath, kg.RoleBackup, httpd.Plain, backupHandler(store, log))
 

@@ -238,6 +238,8 @@ var law = []layer{
 		"rooms are channels and its agents those of all protocols: it decodes, calls them, and encodes"},
 	{"koine/internal/dialect/openintent", []string{"koine/kg", "koine/channels", "koine/channels/channel", "koine/channels/message", "koine/channels/receipts", "koine/channels/scope", "koine/internal/agents", "koine/internal/presence", "koine/internal/intents", "koine/internal/plainjson", "koine/internal/caller", "koine/internal/rest", "koine/internal/sse"}, nil,
 		"its channels and messages are those of all protocols: it decodes, calls them, and encodes"},
+	{"koine/internal/dialect/facts", []string{"koine/kg", "koine/internal/caller", "koine/internal/operation", "koine/internal/rest"}, []string{},
+		"facts are remembered as in GraphQL: it decodes, executes a mutation, and encodes"},
 	{"koine/internal/dialect/modelcontext", []string{"koine/internal/sse", "koine/kg", "koine/internal/caller", "koine/internal/compact", "koine/internal/operation", "koine/internal/suggest"}, nil,
 		"its tools are GraphQL operations of one caller: it decodes, runs them, and encodes"},
 	{"koine/internal/dialect/...", []string{"koine/kg", "koine/internal/names", "koine/internal/plainjson", "koine/internal/tasks", "koine/internal/operation", "koine/internal/policy", "koine/internal/caller", "koine/internal/update", "koine/internal/changefeed", "koine/internal/rest", "koine/internal/sse", "koine/internal/rdf", "koine/internal/assertions", "koine/internal/throttle", "koine/internal/ws"}, nil,
