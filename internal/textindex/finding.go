@@ -124,22 +124,28 @@ func (f *Finding) openFinding(ctx context.Context, list []*segment) *searcher {
 func (f *Finding) Scan(ctx context.Context, from Subject, candidates int) (hits []Hit, next Subject, more bool, err error) {
 	f.index.readSegments(func(list []*segment) {
 		s := f.openFinding(ctx, list)
+		start := spotOf(from)
 		for _, w := range s.words {
-			w.seekSubject(from)
+			w.seekSubject(&start)
 		}
 		for ; ; candidates-- {
-			if next, more = s.nextCandidate(s.words); !more || candidates == 0 {
+			var at spot
+			if at, more = s.nextCandidate(s.words); !more {
+				return
+			}
+			if candidates == 0 {
+				next = at.subject()
 				return
 			}
 			var hit *Hit
-			if hit, err = s.evaluateSubject(next); err != nil {
+			if hit, err = s.evaluateSubject(&at); err != nil {
 				return
 			}
 			if hit != nil {
 				hits = append(hits, *hit)
 			}
 			for _, w := range s.words {
-				w.passSubject(next)
+				w.passSubject(&at)
 			}
 		}
 	})
@@ -149,7 +155,8 @@ func (f *Finding) Scan(ctx context.Context, from Subject, candidates int) (hits 
 // HitOf returns the hit of a subject, nil if it is none.
 func (f *Finding) HitOf(ctx context.Context, subject Subject) (hit *Hit, err error) {
 	f.index.readSegments(func(list []*segment) {
-		hit, err = f.openFinding(ctx, list).evaluateSubject(subject)
+		at := spotOf(subject)
+		hit, err = f.openFinding(ctx, list).evaluateSubject(&at)
 	})
 	return hit, err
 }

@@ -160,6 +160,7 @@ type part struct {
 	*segment
 	readable, searched []bool
 	all                bool // all texts are searched, and none was removed
+	single             bool // each subject has one text
 }
 
 func (s *searcher) openParts(list []*segment) {
@@ -183,6 +184,7 @@ func (s *searcher) openParts(list []*segment) {
 			}
 		}
 		p.all = !slices.Contains(p.searched, false) && from.gone == 0
+		p.single = from.subjectCount() == from.textCount()
 		s.parts = append(s.parts, p)
 	}
 	s.average = max(float64(total)/max(float64(s.texts), 1), 1)
@@ -349,24 +351,25 @@ type textAt struct {
 }
 
 // evaluateSubject returns the hit of a subject, or nil if it is none of the first.
-func (s *searcher) evaluateSubject(subject Subject) (*Hit, error) {
+func (s *searcher) evaluateSubject(at *spot) (*Hit, error) {
+	subject := at.subject()
 	for _, w := range s.words {
-		w.seekSubject(subject)
-		w.best = s.bestOf(w, subject)
+		w.seekSubject(at)
+		w.best = s.bestOf(w, at)
 	}
 	if !s.isWanted(Place{s.sumOfBest(), subject}) {
 		return nil, nil
 	}
 	scores := map[textAt][]float64{} // for each word
 	for i, w := range s.words {
-		s.eachScore(w, subject, func(at textAt, score float64) {
+		s.eachScore(w, at, func(at textAt, score float64) {
 			if scores[at] == nil {
 				scores[at] = make([]float64, len(s.words))
 			}
 			scores[at][i] = max(scores[at][i], score)
 		})
 	}
-	if unwanted, err := s.hasUnwanted(subject); err != nil || unwanted {
+	if unwanted, err := s.hasUnwanted(at); err != nil || unwanted {
 		return nil, err
 	}
 	hit := &Hit{Place: Place{Subject: subject}}
@@ -432,7 +435,7 @@ func (s *searcher) isWanted(p Place) bool {
 
 // eachScore calls f with the scores for the word of the texts of a subject, at which the
 // word's cursors are. A text with several forms of it comes several times.
-func (s *searcher) eachScore(w *wordCursor, subject Subject, f func(at textAt, score float64)) {
+func (s *searcher) eachScore(w *wordCursor, subject *spot, f func(at textAt, score float64)) {
 	for j := range w.cursors {
 		form := &w.cursors[j]
 		if !form.isAt(subject) {
@@ -464,7 +467,7 @@ func (s *searcher) isSearched(subject Subject, text Ref) (bool, error) {
 
 // hasUnwanted reports whether a text of a subject that the caller sees has a word, or all
 // words of a phrase in order, that is not wanted.
-func (s *searcher) hasUnwanted(subject Subject) (bool, error) {
+func (s *searcher) hasUnwanted(subject *spot) (bool, error) {
 	for i, list := range s.without {
 		list[0].seekSubject(subject)
 		for j := range list[0].cursors {
@@ -479,7 +482,7 @@ func (s *searcher) hasUnwanted(subject Subject) (bool, error) {
 				if phrase := foldedWords(s.request.Query.without[i]); len(phrase) > 1 && !(textAt{f.part, doc}).hasPhrase(phrase) {
 					continue
 				}
-				if shown, err := s.isShown(subject, f.s.refAt(doc)); err != nil || shown {
+				if shown, err := s.isShown(subject.subject(), f.s.refAt(doc)); err != nil || shown {
 					return shown, err
 				}
 			}

@@ -1,9 +1,12 @@
 package textindex
 
 import (
+	"cmp"
 	"container/heap"
 	"math"
 	"slices"
+
+	"koine/kg"
 )
 
 // A search walks the subjects in their order, by windows in which each list of postings has one
@@ -43,12 +46,13 @@ type formCursor struct {
 	part   *part
 	weight float64
 
-	done   bool
-	loaded uint32 // the block that is read
-	docs   []uint32
-	times  []uint32 // how often the term is in each
-	orders []uint64 // of their subjects
-	i      int      // of the current text
+	done    bool
+	loaded  uint32 // the block that is read
+	docs    []uint32
+	times   []uint32 // how often the term is in each
+	numbers []uint32 // of their subjects
+	orders  []uint64 // of their subjects
+	i       int      // of the current text
 
 	all    windowBound // of all texts
 	sparse bool        // the postings are read, rather than skipped by blocks
@@ -58,13 +62,17 @@ type formCursor struct {
 
 // loadBlock reads a block and moves to its first text.
 func (f *formCursor) loadBlock(n uint32) {
-	f.loaded, f.i, f.docs, f.times, f.orders = n, 0, f.docs[:0], f.times[:0], f.orders[:0]
+	f.loaded, f.i, f.docs, f.times, f.numbers, f.orders = n, 0, f.docs[:0], f.times[:0], f.numbers[:0], f.orders[:0]
 	at := cursor{postings: f.postings}
 	at.openBlock(n)
 	for len(at.rest) > 0 {
 		at.nextText()
-		f.docs, f.times = append(f.docs, at.doc), append(f.times, at.times)
-		f.orders = append(f.orders, f.s.orders.valueAt(f.s.subjectOf(at.doc)))
+		number := at.doc
+		if !f.part.single {
+			number = f.s.subjectOf(at.doc)
+		}
+		f.docs, f.times, f.numbers = append(f.docs, at.doc), append(f.times, at.times), append(f.numbers, number)
+		f.orders = append(f.orders, f.s.orders.valueAt(number))
 	}
 }
 
@@ -73,25 +81,52 @@ func (f *formCursor) order() uint64 { return f.orders[f.i] }
 
 // subject returns the current subject.
 func (f *formCursor) subject() Subject {
-	return Subject{f.orders[f.i], f.s.named.idAt(f.s.subjectOf(f.docs[f.i]))}
+	return Subject{f.orders[f.i], f.s.named.idAt(f.numbers[f.i])}
+}
+
+// spot is a subject, by its number in a segment or, with none, by its id, which is read where
+// orders are equal.
+type spot struct {
+	order  uint64
+	s      *segment
+	number uint32
+	id     kg.ID
+}
+
+func spotOf(t Subject) spot { return spot{order: t.Order, id: t.ID} }
+
+// spot returns the current subject.
+func (f *formCursor) spot() spot { return spot{order: f.orders[f.i], s: f.s, number: f.numbers[f.i]} }
+
+func (t *spot) subject() Subject {
+	if t.s == nil {
+		return Subject{t.order, t.id}
+	}
+	return Subject{t.order, t.s.named.idAt(t.number)}
+}
+
+// compareSpot compares the current subject with another.
+func (f *formCursor) compareSpot(t *spot) int {
+	switch order := f.orders[f.i]; {
+	case order != t.order:
+		return cmp.Compare(order, t.order)
+	case f.s == t.s:
+		return cmp.Compare(f.numbers[f.i], t.number)
+	}
+	return f.subject().compareTo(t.subject())
 }
 
 // isAt reports whether a subject is the current one.
-func (f *formCursor) isAt(t Subject) bool {
-	return !f.done && f.orders[f.i] == t.Order && f.subject().ID == t.ID
+func (f *formCursor) isAt(t *spot) bool {
+	return !f.done && f.orders[f.i] == t.order && f.compareSpot(t) == 0
 }
 
 // textsEnd returns where in the block the texts of the current subject end. A block has all
 // texts of a subject.
 func (f *formCursor) textsEnd() int {
-	end, number := f.i+1, uint32(0)
-	for ; end < len(f.docs) && f.orders[end] == f.orders[f.i]; end++ {
-		if end == f.i+1 {
-			number = f.s.subjectOf(f.docs[f.i])
-		}
-		if f.s.subjectOf(f.docs[end]) != number {
-			break
-		}
+	end := f.i + 1
+	for end < len(f.docs) && f.numbers[end] == f.numbers[f.i] {
+		end++
 	}
 	return end
 }
@@ -112,26 +147,26 @@ func (f *formCursor) nextBlock() {
 }
 
 // seekSubject moves to the first subject that is not before t.
-func (f *formCursor) seekSubject(t Subject) {
+func (f *formCursor) seekSubject(t *spot) {
 	if f.done {
 		return
 	}
-	if f.orders[len(f.orders)-1] < t.Order {
-		n := f.blockWith(t.Order, f.loaded)
+	if f.orders[len(f.orders)-1] < t.order {
+		n := f.blockWith(t.order, f.loaded)
 		if n == f.blockCount() {
 			f.done = true
 			return
 		}
 		f.loadBlock(n)
 	}
-	for steps := 0; f.orders[f.i] < t.Order; f.i++ { // the last order is not before t's
+	for steps := 0; f.orders[f.i] < t.order; f.i++ { // the last order is not before t's
 		if steps++; steps == 8 {
-			n, _ := slices.BinarySearch(f.orders[f.i:], t.Order)
+			n, _ := slices.BinarySearch(f.orders[f.i:], t.order)
 			f.i += n
 			break
 		}
 	}
-	for !f.done && f.orders[f.i] == t.Order && f.subject().compareTo(t) < 0 {
+	for !f.done && f.orders[f.i] == t.order && f.compareSpot(t) < 0 {
 		f.passTexts()
 	}
 }
@@ -228,16 +263,16 @@ func (c *wordCursor) boundSubject(of func(*formCursor) windowBound) (most float6
 }
 
 // seekSubject moves every cursor to the first subject that is not before t.
-func (c *wordCursor) seekSubject(t Subject) {
+func (c *wordCursor) seekSubject(t *spot) {
 	for i := range c.cursors {
-		if f := &c.cursors[i]; !f.done && f.orders[f.i] <= t.Order {
+		if f := &c.cursors[i]; !f.done && f.orders[f.i] <= t.order {
 			f.seekSubject(t)
 		}
 	}
 }
 
 // passSubject moves every cursor behind a subject.
-func (c *wordCursor) passSubject(t Subject) {
+func (c *wordCursor) passSubject(t *spot) {
 	for i := range c.cursors {
 		if f := &c.cursors[i]; f.isAt(t) {
 			f.passTexts()
@@ -246,15 +281,12 @@ func (c *wordCursor) passSubject(t Subject) {
 }
 
 // nextCandidate returns the first subject at a cursor of the words.
-func (s *searcher) nextCandidate(list []*wordCursor) (next Subject, found bool) {
+func (s *searcher) nextCandidate(list []*wordCursor) (next spot, found bool) {
 	for _, w := range list {
 		for i := range w.cursors {
 			f := &w.cursors[i]
-			if f.done || found && f.orders[f.i] > next.Order {
-				continue
-			}
-			if at := f.subject(); !found || at.compareTo(next) < 0 {
-				next, found = at, true
+			if !f.done && (!found || f.orders[f.i] < next.order || f.orders[f.i] == next.order && f.compareSpot(&next) < 0) {
+				next, found = f.spot(), true
 			}
 		}
 	}
@@ -333,7 +365,7 @@ func (s *searcher) nextOrder(from uint64) (next uint64, found bool) {
 		for i := range w.cursors {
 			f := &w.cursors[i]
 			if f.sparse && !f.done && f.order() < from {
-				f.seekSubject(Subject{Order: from})
+				f.seekSubject(&spot{order: from})
 			}
 			if f.done || f.block.known && f.near == f.blockCount() {
 				continue
@@ -401,18 +433,18 @@ func (s *searcher) searchWindow(from, until uint64) error {
 	bound := func(w *wordCursor) float64 { return w.window.bound }
 	optional := s.countOptional(s.byWindow, bound)
 	for _, w := range s.byWindow[optional:] {
-		w.seekSubject(Subject{Order: from})
+		w.seekSubject(&spot{order: from})
 	}
 	for step := 1; ; step++ {
 		next, found := s.nextCandidate(s.byWindow[optional:])
-		if !found || next.Order > until {
+		if !found || next.order > until {
 			return nil
 		}
 		if step%1024 == 0 && s.ctx.Err() != nil {
 			return s.ctx.Err()
 		}
-		if s.mayBeHit(next, optional) {
-			hit, err := s.evaluateSubject(next)
+		if s.mayBeHit(&next, optional) {
+			hit, err := s.evaluateSubject(&next)
 			if err != nil {
 				return err
 			}
@@ -424,7 +456,7 @@ func (s *searcher) searchWindow(from, until uint64) error {
 			}
 		}
 		for _, w := range s.byWindow[optional:] {
-			w.passSubject(next)
+			w.passSubject(&next)
 		}
 		optional = max(optional, s.countOptional(s.byWindow, bound))
 	}
@@ -432,7 +464,7 @@ func (s *searcher) searchWindow(from, until uint64) error {
 
 // mayBeHit reports whether a subject, at which the words of the window behind the optional
 // ones are, may be among the first hits.
-func (s *searcher) mayBeHit(subject Subject, optional int) bool {
+func (s *searcher) mayBeHit(subject *spot, optional int) bool {
 	if len(s.hits) < s.request.First {
 		return true
 	}
@@ -455,7 +487,8 @@ func (s *searcher) mayBeHit(subject Subject, optional int) bool {
 		w.best = s.bestOf(w, subject)
 		sum += w.best
 	}
-	return s.isWanted(Place{s.sumOfBest(), subject})
+	sum = s.sumOfBest()
+	return sum >= s.hits[0].Score && s.isWanted(Place{sum, subject.subject()})
 }
 
 // sumOfBest adds up what the words have for a subject, in the order in which a hit's score is
@@ -469,7 +502,7 @@ func (s *searcher) sumOfBest() (sum float64) {
 
 // bestOf returns what the texts of a subject, at which the word's cursors are, have for the word
 // if all are shown. Equal texts of several statements count as several.
-func (s *searcher) bestOf(w *wordCursor, subject Subject) float64 {
+func (s *searcher) bestOf(w *wordCursor, subject *spot) float64 {
 	var best, again float64
 	var of textAt
 	for i := range w.cursors {
