@@ -104,6 +104,10 @@ func TestEmbeddingsEndpoint(t *testing.T) {
 	}
 	begin()
 	near(`{"nodes":[{"similarity":1,"entity":{"iri":"urn:ex:a"}}]}`)
+	out, err := exec.Command("koine", "search", "--like", "twelve chars", "--csv", "--url", url).CombinedOutput()
+	if err != nil || !strings.HasSuffix(string(out), "\n1.00,twelve signs,urn:ex:a,twelve signs\n") {
+		t.Errorf("koine search --like: %v %s", err, out)
+	}
 	if _, text := ask(t, http.MethodGet, url+"/metrics", "bot", ""); !strings.Contains(text, "koine_embeddings_stored 1\n") || strings.Contains(text, key) {
 		t.Errorf("the metrics do not count one vector:\n%s", text)
 	}
@@ -124,7 +128,7 @@ func TestEmbeddingFlags(t *testing.T) {
 		args []string
 		want string
 	}{
-		{[]string{url}, "--search on"},
+		{[]string{"--search=off", url}, "--search on"},
 		{[]string{"--search=on", "--embeddings-model=m"}, "--embeddings-url"},
 		{[]string{"--search=on", url, "--embeddings-model=m"}, "--embeddings-graphs"},
 		{[]string{"--search=on", url, "--embeddings-graphs=default"}, "model"},

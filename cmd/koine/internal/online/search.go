@@ -14,7 +14,8 @@ import (
 
 // SearchCommand finds entities and messages by words.
 type SearchCommand struct {
-	Query     []string `arg:"" help:"Words; \"words in this order\"; begin*; -unwanted."`
+	Query     []string `arg:"" optional:"" help:"Words; \"words in this order\"; begin*; -unwanted."`
+	Like      string   `help:"Find what has vectors near to that of this text, beside the words or without any. The server needs --embeddings-url." placeholder:"TEXT"`
 	Class     []string `help:"Find only entities of this class; may be repeated." placeholder:"IRI" sep:"none"`
 	Predicate []string `help:"Find only texts of this property; may be repeated." placeholder:"IRI" sep:"none"`
 	Graph     []string `help:"Find only texts in this graph; may be repeated. \"default\" is the default graph." placeholder:"IRI" sep:"none"`
@@ -38,7 +39,8 @@ Examples:
   koine search water capacity
   koine search '"prussian white" -dried'
   koine search 'elect*' --class lab:Finding --certainty 0.5 --order time
-  koine search capacity --facets`
+  koine search capacity --facets
+  koine search --like 'batteries that fade'`
 }
 
 // searchHit is a hit as the query of SearchCommand selects it.
@@ -69,6 +71,12 @@ func searchObjects(first string) *objects[searchHit] {
 
 // Run prints a row for each hit, or for each value of a facet.
 func (c *SearchCommand) Run(ctx context.Context, t cli.Terminal) error {
+	switch {
+	case len(c.Query) == 0 && c.Like == "":
+		return cli.Usagef("give words to search for, or --like TEXT")
+	case c.Facets && c.Like != "":
+		return cli.Usagef("--facets and --like are mutually exclusive: everything with a vector is a hit of --like")
+	}
 	server, err := c.OpenClient(ctx)
 	if err != nil {
 		return err
@@ -83,7 +91,10 @@ func (c *SearchCommand) Run(ctx context.Context, t cli.Terminal) error {
 		return c.printFacets(ctx, t, server, variables)
 	}
 	variables["order"] = strings.ToUpper(c.Order)
-	const query = `query($query: String!, $filter: SearchFilter, $order: SearchOrder!, $first: Int) { search(query: $query, filter: $filter, order: $order, first: $first) { nodes { score time entity { iri label } matches { predicate graph text pieces } } building } }`
+	if c.Like != "" {
+		variables["near"] = map[string]any{"like": c.Like}
+	}
+	const query = `query($query: String!, $near: NearInput, $filter: SearchFilter, $order: SearchOrder!, $first: Int) { search(query: $query, near: $near, filter: $filter, order: $order, first: $first) { nodes { score time entity { iri label } matches { predicate graph text pieces } } building } }`
 	var answer struct {
 		Search struct {
 			Nodes    []json.RawMessage
