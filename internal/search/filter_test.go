@@ -263,8 +263,9 @@ func TestOthersChangeNoAnswer(t *testing.T) {
 	now := time.Now()
 	for range 200 {
 		now = now.Add(time.Duration(random.IntN(3)) * time.Second)
-		both.now.Store(&now)
-		own.now.Store(&now)
+		at := now
+		both.now.Store(&at)
+		own.now.Store(&at)
 		subject, graph := fmt.Sprint(random.IntN(12)), pick("", "private:ann", "g")
 		p := text(graph, subject, pick("p0", "p1"), pick(vocabulary...)+" "+pick(vocabulary...))
 		switch random.IntN(4) {
