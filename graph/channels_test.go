@@ -377,8 +377,8 @@ func TestPublishMessage(t *testing.T) {
 	c.want("once it is applied", c.told("bob", `{ message(id: "%s") { facts { nodes { predicate graph } } } }`, data.PublishMessage.Message.ID), `{"message":{"facts":{"nodes":[{"predicate":"https://example.org/pay","graph":"https://example.org/g"}]}}}`)
 }
 
-// The embedding of a message is shown to those who may read its content, as long as it has
-// some, and it is part of what an idempotency key stands for.
+// The embedding of a message is shown to the readers of its content, as long as it has some, and
+// another one under the same idempotency key is a conflict.
 func TestMessageEmbedding(t *testing.T) {
 	c := newConversing(t, limit.Limits{})
 	id := c.lab("PUBLIC")

@@ -24,8 +24,8 @@ func embeddedPatches(model string, n int) string {
 }
 
 // TestEmbeddingsPastACommit proves that embeddings that fit in a commit are taken, that more are
-// 413 and change nothing, and that so is a body of more than 8 MiB: of knowledge/update by what it
-// gives, of applyPatches, whose variables are smaller than a commit, by what it removes.
+// 413 and change nothing, and that a body of more than 8 MiB is 413. The variables of applyPatches
+// are smaller than a commit, so its update is too large by the embeddings that it removes.
 func TestEmbeddingsPastACommit(t *testing.T) {
 	slowtest.Long(t)
 	const fit, past = kg.MaxCommitBytes / (4*kg.MaxEmbeddingNumbers + 64), kg.MaxCommitBytes/(4*kg.MaxEmbeddingNumbers) + 1
@@ -65,7 +65,7 @@ func TestEmbeddingsPastACommit(t *testing.T) {
 	taken("the removal of what fits", status, text)
 }
 
-// removals is the JSON of patches that remove what embeddedPatches adds.
+// removals is the JSON of patches that remove the statements of embeddedPatches.
 func removals(subject string, n int, other string, m int) string {
 	var list []string
 	for i := range n + m {
@@ -77,9 +77,9 @@ func removals(subject string, n int, other string, m int) string {
 	return "[" + strings.Join(list, ",") + "]"
 }
 
-// TestUnseenEmbeddings proves that the embeddings of an assertion in a private graph, and of one
-// whose source is in quarantine, are shown by the doors that show assertions to those who see
-// these, and by none to others; and that no door shows them as statements.
+// TestUnseenEmbeddings proves that the doors that show assertions show the embedding of one in a
+// private graph to its readers only, and that of an agent in quarantine to nobody; and that no door
+// shows an embedding as a statement.
 func TestUnseenEmbeddings(t *testing.T) {
 	slowtest.Long(t)
 	k := startKnowing(t, "--auth", "keys", "--search", "on")
