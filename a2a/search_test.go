@@ -128,7 +128,7 @@ func TestSearchesHideOthers(t *testing.T) {
 	for _, text := range []string{"white", "stone", "unheardof", "whit*"} {
 		for _, params := range []string{
 			`/self SendMessage {"message":{"messageId":"m-` + text + `","role":"ROLE_USER","parts":[{"text":"` + text + `"}]}}`,
-			`/ knowledge/query {"query":"query($q: String!) { search(query: $q) { totalCount nodes { score entity { iri } matches { pieces } } facets(by: [GRAPH, AUTHOR]) { values { iri id count } distinct } } }","variables":{"q":"` + text + `"}}`,
+			`/ knowledge/query {"query":"query($q: String!) { search(query: $q) { totalCount nodes { score entity { iri } matches { pieces } } facets(by: [GRAPH, AUTHOR]) { values { iri nodeId count } distinct } } }","variables":{"q":"` + text + `"}}`,
 		} {
 			path, params, _ := strings.Cut(params, " ")
 			method, params, _ := strings.Cut(params, " ")

@@ -93,8 +93,9 @@ func (v *SearchFacetValue) Iri() *kg.Term {
 	return &v.value.Term
 }
 
-// ID is that of a channel or an agent.
-func (v *SearchFacetValue) ID() *string { return nilIfEmpty(v.value.Name) }
+// NodeID is the id of a channel or an agent. A field named id would let clients cache counts of
+// different searches as one object.
+func (v *SearchFacetValue) NodeID() *string { return nilIfEmpty(v.value.Name) }
 
 // Count is the number of hits.
 func (v *SearchFacetValue) Count() int { return v.value.Count }

@@ -101,10 +101,10 @@ func TestSearch(t *testing.T) {
 		{`query: "water", filter: {authorIds: ["scout"], minCertainty: 0.6}`, `totalCount`, `{"totalCount":0}`},
 		{`query: "water", filter: {since: "2026-01-02T00:00:03Z", until: "2026-01-02T00:00:05Z"}`, `nodes { entity { iri } }`, `{"nodes":[{"entity":{"iri":"ex:garda"}}]}`},
 		{`query: "water", filter: {match: {var: "lake", pattern: {triples: [{s: "?river", p: "ex:from", o: "?lake"}]}}}`, `nodes { entity { iri } }`, `{"nodes":[{"entity":{"iri":"ex:garda"}}]}`},
-		{`query: "water"`, `facets(by: [CLASS, GRAPH, AUTHOR], first: 1) { by distinct exact values { iri id count } }`, `{"facets":[` +
-			`{"by":"CLASS","distinct":2,"exact":true,"values":[{"iri":"ex:Lake","id":null,"count":2}]},` +
-			`{"by":"GRAPH","distinct":2,"exact":true,"values":[{"iri":null,"id":null,"count":3}]},` +
-			`{"by":"AUTHOR","distinct":2,"exact":true,"values":[{"iri":null,"id":"agent://writer","count":3}]}]}`},
+		{`query: "water"`, `facets(by: [CLASS, GRAPH, AUTHOR], first: 1) { by distinct exact values { iri nodeId count } }`, `{"facets":[` +
+			`{"by":"CLASS","distinct":2,"exact":true,"values":[{"iri":"ex:Lake","nodeId":null,"count":2}]},` +
+			`{"by":"GRAPH","distinct":2,"exact":true,"values":[{"iri":null,"nodeId":null,"count":3}]},` +
+			`{"by":"AUTHOR","distinct":2,"exact":true,"values":[{"iri":null,"nodeId":"agent://writer","count":3}]}]}`},
 	} {
 		if got := strings.ReplaceAll(b.ask("{ search("+tt.arguments+") { "+tt.selection+" } }"), ex, "ex:"); got != `{"search":`+tt.want+`}` {
 			t.Errorf("search(%s) answers\n%s, want\n%s", tt.arguments, got, tt.want)
@@ -173,7 +173,7 @@ func TestSearchHidesOthers(t *testing.T) {
 		`query: "water", filter: {authorIds: ["ann"]}`, `query: "water", filter: {since: "2026-01-02T00:00:04Z"}`, `query: "water", filter: {predicates: ["ex:note"]}, order: TIME`,
 		`query: "water", filter: {match: {var: "x", pattern: {triples: [{s: "?river", p: "ex:from", o: "?x"}]}}}`, `query: "water", filter: {match: {var: "y", pattern: {triples: [{s: "?river", p: "ex:from", o: "?x"}]}}}`,
 	} {
-		query := `{ search(` + arguments + `) { totalCount nodes { score time entity { iri } matches { predicate graph text pieces } } pageInfo { hasNextPage } facets(by: [CLASS, PREDICATE, GRAPH, CHANNEL, AUTHOR]) { by exact distinct values { iri id count } } } }`
+		query := `{ search(` + arguments + `) { totalCount nodes { score time entity { iri } matches { predicate graph text pieces } } pageInfo { hasNextPage } facets(by: [CLASS, PREDICATE, GRAPH, CHANNEL, AUTHOR]) { by exact distinct values { iri nodeId count } } } }`
 		answer := func(b *bench) string {
 			r := b.execute(query, "")
 			text, err := json.Marshal([]any{r.Data, r.Errors})
@@ -242,7 +242,7 @@ func TestSearchMessages(t *testing.T) {
 	c.update(add(iri("po"), kg.IRI(kg.RDFSLabel), kg.String("water of the river")))
 	hall := c.lab("PUBLIC")
 	c.say("ann", hall, "water for all", "")
-	const everything = `{ search(query: "water", order: TIME%s) { totalCount nodes { score time entity { iri } message { id text } matches { pieces } } facets(by: [CHANNEL, AUTHOR, CLASS, GRAPH]) { values { iri id count } distinct } } }`
+	const everything = `{ search(query: "water", order: TIME%s) { totalCount nodes { score time entity { iri } message { id text } matches { pieces } } facets(by: [CHANNEL, AUTHOR, CLASS, GRAPH]) { values { iri nodeId count } distinct } } }`
 	before := c.told("eve", everything, "") + c.told("eve", everything, `, filter: {authorIds: ["ann"]}`)
 	secret := c.lab("PRIVATE")
 	for range 5 {
@@ -252,8 +252,8 @@ func TestSearchMessages(t *testing.T) {
 		t.Errorf("Eve finds\n%s\nand before\n%s", after, before)
 	}
 	c.want("what Eve finds in the private channel", c.told("eve", `{ search(query: "water", filter: {channelIds: [%q]}) { totalCount } }`, secret), c.told("eve", `{ search(query: "water", filter: {channelIds: ["unknown"]}) { totalCount } }`))
-	c.want("what Ann finds", c.told("ann", `{ search(query: "water", filter: {channelIds: [%q], authorIds: ["ann"]}) { totalCount facets(by: [CHANNEL]) { values { id count } } } }`, secret),
-		fmt.Sprintf(`{"search":{"totalCount":5,"facets":[{"values":[{"id":%q,"count":5}]}]}}`, secret))
+	c.want("what Ann finds", c.told("ann", `{ search(query: "water", filter: {channelIds: [%q], authorIds: ["ann"]}) { totalCount facets(by: [CHANNEL]) { values { nodeId count } } } }`, secret),
+		fmt.Sprintf(`{"search":{"totalCount":5,"facets":[{"values":[{"nodeId":%q,"count":5}]}]}}`, secret))
 	c.want("messages and entities", c.told("ann", `{ search(query: "water for all rivers", first: 2) { nodes { message { text } } } }`), `{"search":{"nodes":[{"message":{"text":"water for all"}},{"message":null}]}}`)
 }
 

@@ -3531,8 +3531,8 @@ func searchFacetValueFields() map[string]*executor.Field {
 		"iri": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
 			return writeOptionalIRI(w, s, o.(*SearchFacetValue).Iri())
 		}),
-		"id": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
-			return writeOptionalID(w, s, o.(*SearchFacetValue).ID())
+		"nodeId": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeOptionalID(w, s, o.(*SearchFacetValue).NodeID())
 		}),
 		"count": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
 			return writeInt(w, s, o.(*SearchFacetValue).Count())

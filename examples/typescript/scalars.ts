@@ -18,6 +18,9 @@ export const scalars = {
   // A revision or a time.
   Moment: "number | string",
 
+  // The numbers of an embedding.
+  Vector: "number[]",
+
   // The value of a literal is a text, a number or a boolean; an argument may be any JSON.
   JSON: "unknown",
 } as const;

@@ -142,15 +142,15 @@ func (c *SearchCommand) newFilter() map[string]any {
 type searchFacet struct {
 	By     string
 	Values []struct {
-		IRI, ID string
-		Count   int
+		IRI, NodeID string
+		Count       int
 	}
 	Exact bool
 }
 
 // printFacets prints a row for each value of each facet.
 func (c *SearchCommand) printFacets(ctx context.Context, t cli.Terminal, server *client.Client, variables map[string]any) error {
-	const query = `query($query: String!, $filter: SearchFilter, $first: Int!) { search(query: $query, filter: $filter, first: 1) { facets(by: [CLASS, PREDICATE, GRAPH, CHANNEL, AUTHOR], first: $first) { by values { iri id count } distinct exact } } }`
+	const query = `query($query: String!, $filter: SearchFilter, $first: Int!) { search(query: $query, filter: $filter, first: 1) { facets(by: [CLASS, PREDICATE, GRAPH, CHANNEL, AUTHOR], first: $first) { by values { iri nodeId count } distinct exact } } }`
 	var answer struct {
 		Search struct{ Facets []json.RawMessage }
 	}
@@ -164,7 +164,7 @@ func (c *SearchCommand) printFacets(ctx context.Context, t cli.Terminal, server 
 			return err
 		}
 		for _, v := range facet.Values {
-			b.Rows = append(b.Rows, []string{strings.ToLower(facet.By), cmp.Or(v.IRI, v.ID, "default"), strconv.Itoa(v.Count)})
+			b.Rows = append(b.Rows, []string{strings.ToLower(facet.By), cmp.Or(v.IRI, v.NodeID, "default"), strconv.Itoa(v.Count)})
 		}
 		if !facet.Exact && facet.By == "CLASS" {
 			t.Notef("There are more hits; 10000 of them are counted.")
