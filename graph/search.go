@@ -32,6 +32,7 @@ type SearchConnection struct {
 	listPage[SearchHit]
 	indexed  kg.Revision
 	building bool
+	history  bool
 	service  *search.Service
 	snapshot *kg.Snapshot
 	request  search.Request
@@ -103,6 +104,9 @@ func (v *SearchFacetValue) Count() int { return v.value.Count }
 // Building reports whether the index of texts is being built anew.
 func (c *SearchConnection) Building() bool { return c.building }
 
+// History reports whether texts that went since the view's revision were searched.
+func (c *SearchConnection) History() bool { return c.history }
+
 // SearchHit is an entity or a message with words of the query.
 type SearchHit struct {
 	term knowledge.TermCount
@@ -154,6 +158,9 @@ func (m *SearchMatch) Graph() *kg.Term {
 	return &m.match.Graph
 }
 
+// Removed reports whether the statement went after the view's revision.
+func (m *SearchMatch) Removed() bool { return m.match.Removed }
+
 // Text is the text around the first words of the query.
 func (m *SearchMatch) Text() string { return m.match.Text() }
 
@@ -182,7 +189,7 @@ func (*queryRoot) Search(ctx context.Context, query string, near *NearInput, fil
 	if err != nil {
 		return nil, err
 	}
-	request := search.Request{Query: query, Filter: r.searchFilter(filter, v), First: p.size + 1}
+	request := search.Request{Past: v.At != 0, Query: query, Filter: r.searchFilter(filter, v), First: p.size + 1}
 	if near != nil {
 		request.Near = &search.Near{Model: deref(near.Model), Vector: near.Vector, Like: deref(near.Like)}
 		if near.Metric == NearMetricDot {
@@ -213,7 +220,7 @@ func (*queryRoot) Search(ctx context.Context, query string, near *NearInput, fil
 		terms.Terms[i].Term = h.Subject
 		return SearchHit{term: knowledge.TermCount{Iri: h.Subject, List: terms, Index: i}, hit: h}
 	})
-	c := &SearchConnection{listPage: *page, indexed: found.Revision, building: found.Building, service: service, snapshot: s, request: request}
+	c := &SearchConnection{listPage: *page, indexed: found.Revision, building: found.Building, history: found.History, service: service, snapshot: s, request: request}
 	c.count = c.countHits
 	if near != nil { // everything with a vector is a hit
 		c.count = func(context.Context) (int64, bool, error) { return int64(len(hits)), !page.more && !page.begun, nil }

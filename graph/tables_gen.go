@@ -3495,6 +3495,9 @@ func searchConnectionFields() map[string]*executor.Field {
 		"building": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
 			return writeBoolean(w, s, o.(*SearchConnection).Building())
 		}),
+		"history": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeBoolean(w, s, o.(*SearchConnection).History())
+		}),
 	}
 }
 
@@ -3575,6 +3578,9 @@ func searchMatchFields() map[string]*executor.Field {
 		}),
 		"pieces": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
 			return writeStringList(w, s, o.(*SearchMatch).Pieces())
+		}),
+		"removed": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeBoolean(w, s, o.(*SearchMatch).Removed())
 		}),
 	}
 }

@@ -13,7 +13,21 @@ import (
 
 // searchFlags configure search by words.
 type searchFlags struct {
-	Search string `help:"Keep an index of texts for search by words: on or off. The index is in the data directory and is built again if it is missing." enum:"on,off" default:"on" placeholder:"on|off"`
+	Search        string `help:"Keep an index of texts for search by words: on or off. The index is in the data directory and is built again if it is missing." enum:"on,off" default:"on" placeholder:"on|off"`
+	SearchHistory bool   `help:"Keep texts that were removed in the index too: searches with a view of the past find them. The index then grows with the history, and requires --history all."`
+}
+
+// checkHistory returns an error if texts were to be kept beyond the store's history.
+func (f searchFlags) checkHistory(history historyTime) error {
+	switch {
+	case !f.SearchHistory:
+		return nil
+	case f.Search == "off":
+		return cli.Usagef("--search-history requires --search on")
+	case history != 0:
+		return cli.Usagef("--search-history keeps the texts of all history, and requires --history all")
+	}
+	return nil
 }
 
 // openSearch opens the search of a store, nil if it is off, and the maker of its vectors, nil
@@ -29,7 +43,7 @@ func (c *serveCommand) openSearch(ctx context.Context, log *slog.Logger, store *
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	o := search.Options{Dir: search.Directory(c.Data), Logger: log}
+	o := search.Options{Dir: search.Directory(c.Data), Logger: log, History: c.SearchHistory}
 	if m != nil {
 		o.Embedder = m
 	}

@@ -119,6 +119,9 @@ func (c *serveCommand) Run(ctx context.Context, t cli.Terminal, log *slog.Logger
 	if _, err := c.BuiltinPrefixes(); err != nil {
 		return err
 	}
+	if err := c.checkHistory(c.History); err != nil {
+		return err
+	}
 	documents, err := c.trustedDocuments()
 	if err != nil {
 		return err

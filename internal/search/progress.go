@@ -46,6 +46,9 @@ func (s *Service) beginBuilding() {
 	defer s.mu.Unlock()
 	s.position, s.building, s.done, s.total = kg.Position{}, true, 0, total
 	s.opened, s.until = 0, 0
+	if s.history != nil {
+		s.history.from, s.history.done = kg.Position{}, false
+	}
 }
 
 // noteRead notes how many statements are read.

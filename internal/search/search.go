@@ -53,6 +53,9 @@ type Request struct {
 	After *Place
 	// MinRevision is a revision that the index must know; the search waits for it.
 	MinRevision kg.Revision
+	// Past means that the view is one of the past: it finds the texts of the present that it
+	// shows, and with Options.History those that went since.
+	Past bool
 }
 
 // Page is a part of the hits of a search.
@@ -62,6 +65,8 @@ type Page struct {
 	Revision kg.Revision
 	// Building means that the index is being built, and that hits may be missing.
 	Building bool
+	// History means that texts that went since were searched too.
+	History bool
 }
 
 // Hit is an entity or a message with words of the query, or with a near vector.
@@ -80,6 +85,8 @@ const MaxMatches = 10
 // Match is a statement with words of the query in its text.
 type Match struct {
 	Graph, Predicate kg.Term
+	// Removed means that the statement went after the view's revision.
+	Removed bool
 	// Pieces make up the part of the text with the first words of the query, at most
 	// MaxExcerptBytes. Every second piece, from the second on, is a word of the query; the
 	// others may be empty.
@@ -112,6 +119,10 @@ func (s *Service) Search(ctx context.Context, snapshot *kg.Snapshot, r Request) 
 		return Page{}, err
 	}
 	page.Revision, page.Building = s.Revision()
+	if r.Past {
+		has, reading := s.hasHistory()
+		page.History, page.Building = has, page.Building || reading
+	}
 	switch {
 	case r.Near != nil:
 		var near Near
@@ -159,9 +170,11 @@ type finder struct {
 	ctx      context.Context
 	snapshot *kg.Snapshot
 	index    *textindex.Index
-	filter   *compiledFilter
-	request  textindex.Request
-	failed   error // of a decision about a group
+	// isRemoved reports whether a text is not in the present; nil in views of it.
+	isRemoved func(*kg.Snapshot, *kg.Quad) (bool, error)
+	filter    *compiledFilter
+	request   textindex.Request
+	failed    error // of a decision about a group
 }
 
 // openFinder checks a request, and waits for the index.
@@ -181,10 +194,17 @@ func (s *Service) openFinder(ctx context.Context, snapshot *kg.Snapshot, r *Requ
 	if err != nil {
 		return nil, kg.AsError(err).At("filter")
 	}
-	if err := s.awaitIndex(ctx, snapshot.Revision(), r.MinRevision); err != nil {
+	should := snapshot.Revision()
+	if r.Past {
+		should = s.store.Head().Revision // the texts of the present are searched
+	}
+	if err := s.awaitIndex(ctx, should, r.MinRevision); err != nil {
 		return nil, err
 	}
-	f := &finder{ctx: ctx, snapshot: snapshot, index: s.index, filter: filter}
+	f := &finder{ctx: ctx, snapshot: snapshot, index: s.indexFor(r.Past), filter: filter}
+	if r.Past {
+		f.isRemoved = s.isRemoved
+	}
 	admitted := kg.Admitted(snapshot)
 	f.request = textindex.Request{
 		Query: parsed, First: r.First, Statistics: &textindex.Statistics{},
@@ -340,8 +360,14 @@ func (f *finder) readHit(h *textindex.Hit, at time.Time) (hit Hit, err error) {
 	}
 	for i := range quads {
 		q := &quads[i]
+		removed := false
+		if f.isRemoved != nil {
+			if removed, err = f.isRemoved(f.snapshot, q); err != nil {
+				return hit, err
+			}
+		}
 		text, language, _ := textOf(q)
-		hit.Matches = append(hit.Matches, Match{q.Graph, q.Predicate, excerptOf(text, language, f.request.Query, f.request.Statistics)})
+		hit.Matches = append(hit.Matches, Match{q.Graph, q.Predicate, removed, excerptOf(text, language, f.request.Query, f.request.Statistics)})
 	}
 	return hit, nil
 }

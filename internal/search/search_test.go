@@ -72,7 +72,12 @@ func (f *fixture) close() {
 
 func (f *fixture) apply(patches ...kg.Patch) {
 	f.t.Helper()
-	if _, err := f.store.Update(f.t.Context(), kg.Meta{Principal: kg.Principal{ID: "agent://ann"}}, func(tx *kg.Tx) error {
+	f.applyAs("agent://ann", patches...)
+}
+
+func (f *fixture) applyAs(agent kg.AgentID, patches ...kg.Patch) {
+	f.t.Helper()
+	if _, err := f.store.Update(f.t.Context(), kg.Meta{Principal: kg.Principal{ID: agent}}, func(tx *kg.Tx) error {
 		for _, p := range patches {
 			if err := tx.Apply(p); err != nil {
 				return err

@@ -31,6 +31,9 @@ type Options struct {
 	// FollowEvery is how long commits gather before they are indexed together, while no
 	// search waits for them.
 	FollowEvery time.Duration
+	// History keeps the texts that went, for views of the past. A store that forgets some of its
+	// history cannot have it: its texts would stay.
+	History bool
 	// MaxOrdered bounds the hits of a search by time; DefaultMaxOrdered if it is 0.
 	MaxOrdered int
 }
@@ -71,6 +74,7 @@ type Service struct {
 	jobs    *jobs.Group
 
 	departed departures
+	history  *history // nil without Options.History
 
 	wanted   chan struct{} // capacity 1: a search begins to wait
 	waiting  atomic.Int32  // searches that wait
@@ -124,13 +128,21 @@ func Open(store *kg.Store, o Options) (*Service, error) {
 		s.index.Clear() // the files may be of another store
 		s.beginBuilding()
 	}
-	return s, nil
+	if o.History {
+		err = s.openHistory()
+	} else {
+		err = os.RemoveAll(filepath.Join(o.Dir, "history"))
+	}
+	return s, err
 }
 
 // Start follows the log until Close.
 func (s *Service) Start() {
 	s.jobs.Start("follow the log for search", s.followLog)
 	s.jobs.Start("save the text index", s.saveAlways)
+	if s.history != nil {
+		s.jobs.Start("read the history for search", s.readHistory)
+	}
 }
 
 // Close stops following the log, and saves the index.
@@ -206,12 +218,17 @@ func (s *Service) saveAlways(ctx context.Context) error {
 func (s *Service) saveIndex() error {
 	s.mu.Lock()
 	at, skip := s.position, s.building || s.position == s.saved
+	history := s.history != nil && s.history.done
 	s.mu.Unlock()
 	if skip {
 		return nil
 	}
 	place := s.store.FormatPosition(at)
-	if err := errors.Join(s.index.Save(place), s.vectors.Save(place+"\n"+s.identity())); err != nil {
+	err := errors.Join(s.index.Save(place), s.vectors.Save(place+"\n"+s.identity()))
+	if history {
+		err = errors.Join(err, s.history.texts.Save(place))
+	}
+	if err != nil {
 		return err
 	}
 	s.mu.Lock()
@@ -265,6 +282,9 @@ func (s *Service) buildIndex(ctx context.Context) (kg.Position, error) {
 	s.departed.forget(snapshot.Revision())
 	s.index.Clear()
 	s.vectors.Clear()
+	if s.history != nil {
+		s.history.texts.Clear()
+	}
 	if err := s.addMatches(ctx, snapshot, kg.IDPattern{}, s.noteRead); err != nil {
 		return kg.Position{}, err
 	}
@@ -280,6 +300,19 @@ const readStep = 1024
 // addMatches adds the texts and the vectors of the statements that match. It notes how many it
 // has read.
 func (s *Service) addMatches(ctx context.Context, snapshot *kg.Snapshot, p kg.IDPattern, note func(uint64)) error {
+	err := eachText(ctx, snapshot, p, note, func(q *kg.Quad, ids kg.IDQuad, t *textindex.Text) {
+		s.addText(t)
+		s.putMade(q, ids)
+	})
+	if err != nil {
+		return err
+	}
+	return s.addVectors(ctx, snapshot, p)
+}
+
+// eachText calls add with the texts of the statements that match. It notes how many statements it
+// has read.
+func eachText(ctx context.Context, snapshot *kg.Snapshot, p kg.IDPattern, note func(uint64), add func(*kg.Quad, kg.IDQuad, *textindex.Text)) error {
 	n := uint64(0)
 	for row, err := range snapshot.MatchIDs(p, nil) {
 		if err != nil {
@@ -304,12 +337,11 @@ func (s *Service) addMatches(ctx context.Context, snapshot *kg.Snapshot, p kg.ID
 		}
 		if t, ok := newText(&q); ok {
 			identify(&t, q.Subject, row.IDQuad)
-			s.index.Add(t)
-			s.putMade(&q, row.IDQuad)
+			add(&q, row.IDQuad, &t)
 		}
 	}
 	note(n)
-	return s.addVectors(ctx, snapshot, p)
+	return nil
 }
 
 // followFrom keeps the index behind the log from a position on.
@@ -347,7 +379,7 @@ func (s *Service) followFrom(ctx context.Context, from kg.Position) error {
 			return err
 		}
 		if c != nil && c.Replaced != nil {
-			if err := s.replaceGraph(ctx, c.Replaced.Graph, at.Revision); err != nil {
+			if err := s.replaceGraph(ctx, c.Replaced, at.Revision); err != nil {
 				return err
 			}
 		}
@@ -468,18 +500,18 @@ func (s *Service) changeText(snapshot *kg.Snapshot, c *textChange) error {
 	}
 	identify(&t, q.Subject, kg.IDQuad(ids))
 	if c.add {
-		s.index.Add(t)
+		s.addText(&t)
 		s.putMade(q, kg.IDQuad(ids))
 	} else {
 		s.departed.add(c.revision, t.Subject) // first, so that a search misses none
-		s.index.Remove(t)
+		s.removeText(&t)
 		s.removeMade(q, kg.IDQuad(ids))
 	}
 	return nil
 }
 
 // replaceGraph indexes the content of a graph anew.
-func (s *Service) replaceGraph(ctx context.Context, graph kg.Term, at kg.Revision) error {
+func (s *Service) replaceGraph(ctx context.Context, r *kg.GraphReplacement, at kg.Revision) error {
 	s.changing.Lock()
 	defer s.changing.Unlock()
 	snapshot, err := s.store.View(ctx, systemView)
@@ -487,12 +519,19 @@ func (s *Service) replaceGraph(ctx context.Context, graph kg.Term, at kg.Revisio
 		return err
 	}
 	defer snapshot.Close()
-	id, known, err := snapshot.ID(graph)
+	id, known, err := snapshot.ID(r.Graph)
 	if err != nil || !known {
 		return err
 	}
 	s.departed.forget(at)
 	s.index.RemoveGraph(id)
 	s.vectors.RemoveIf(func(k *vectorindex.Key) bool { return k.Ref.Graph == id })
-	return s.addMatches(ctx, snapshot, kg.IDPattern{Graph: id}, func(uint64) {})
+	if err := s.addMatches(ctx, snapshot, kg.IDPattern{Graph: id}, func(uint64) {}); err != nil || s.history == nil {
+		return err
+	}
+	if r.Deleted {
+		s.forgetGraph(id)
+		return nil
+	}
+	return s.keepContent(ctx, r.Graph, at)
 }

@@ -32,8 +32,7 @@ type source struct {
 	asSpelt bool
 }
 
-// Source returns a source of all hits of a query, for a graph pattern. In views of the past it
-// finds the texts of now that they show.
+// Source returns a source of all hits of a query, for a graph pattern. past is Request.Past.
 func (s *Service) Source(query string, filter Filter, past bool) (pattern.TextSource, error) {
 	if _, err := textindex.ParseQuery(query); err != nil {
 		return nil, err
@@ -45,7 +44,7 @@ func (s *source) String() string { return strconv.Quote(s.text) }
 
 // Find begins to find hits in a snapshot. The index has to know the snapshot's revision.
 func (s *source) Find(ctx context.Context, snapshot *kg.Snapshot, u pattern.TextUse) (pattern.TextHits, error) {
-	f, err := s.service.openFinder(ctx, snapshot, &Request{Query: s.text, Filter: s.filter})
+	f, err := s.service.openFinder(ctx, snapshot, &Request{Query: s.text, Past: s.past, Filter: s.filter})
 	if err != nil {
 		return nil, err
 	}
@@ -57,7 +56,7 @@ func (s *source) Find(ctx context.Context, snapshot *kg.Snapshot, u pattern.Text
 		return nil, errBehind("texts went while the match began")
 	}
 	f.request.AsSpelt = s.asSpelt
-	h.finding = s.service.index.NewFinding(f.request)
+	h.finding = f.index.NewFinding(f.request)
 	_, known := s.service.departed.after(snapshot.Revision())
 	return h, cmp.Or(h.failed, h.checkKnown(known))
 }

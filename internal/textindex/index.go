@@ -20,6 +20,8 @@ type Index struct {
 	segments []*segment   // the older first
 	pending  *builder     // texts in no segment yet
 
+	parts []*Index // of Together; the rest is then empty
+
 	dir    string // "" for an index in memory
 	saving sync.Mutex
 	names  names
@@ -111,6 +113,10 @@ func (x *Index) Search(ctx context.Context, r *Request) (hits []Hit, err error) 
 
 // readSegments calls read with all texts in segments. Nothing is added or removed meanwhile.
 func (x *Index) readSegments(read func([]*segment)) {
+	if x.parts != nil {
+		readTogether(x.parts[0], x.parts[1], read)
+		return
+	}
 	x.mu.RLock()
 	if len(x.pending.docs) > 0 {
 		x.mu.RUnlock()
