@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"koine/graph/limit"
+	"koine/internal/operation"
+	"koine/kg"
 )
 
 func rememberIn(facts, more string) string {
@@ -48,6 +50,15 @@ func TestRememberIsHeldForReview(t *testing.T) {
 	}
 	if got := c.told("ann", `{ entities(where: {label: {eq: "Ada"}}) { nodes { iri } } }`); got != `{"entities":{"nodes":[]}}` {
 		t.Errorf("before the review: %s", got)
+	}
+	_, id, _ := strings.Cut(got, `"proposalId":"`)
+	id, _, _ = strings.Cut(id, `"`)
+	reviewer := operation.Request{Query: fmt.Sprintf(`mutation { reviewProposal(input: {proposalId: %q, decision: APPROVE}) { proposal { status } } }`, id), Principal: kg.Principal{ID: "agent://rev", Roles: []string{kg.RoleAdmin}, Method: "key"}}
+	if r := c.engine.Execute(t.Context(), reviewer); len(r.Errors) > 0 {
+		t.Fatal(r.Errors)
+	}
+	if got := c.told("ann", `{ entities(where: {label: {eq: "Ada"}}) { totalCount } }`); got != `{"entities":{"totalCount":1}}` {
+		t.Errorf("after the review: %s", got)
 	}
 }
 

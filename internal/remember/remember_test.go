@@ -147,9 +147,10 @@ func TestOthersLabelsDoNotCount(t *testing.T) {
 		if lines != "" {
 			f.must(kg.Principal{ID: "agent://bob"}, lines)
 		}
-		return f.must(ann, "(Ada)\n  a ex:Person\n  ex:wrote (Note G)\n") + f.must(ann, "(Ada) ex:knows ex:bob")
+		return f.refused(ann, "ex:ada\n  (wrotte) ex:bob") + f.must(ann, "(Ada)\n  a ex:Person\n  ex:wrote (Note G)\n") + f.must(ann, "(Ada) ex:knows ex:bob") +
+			f.triples(`[["Ada", "wrote", "Note A"], ["Ada", "wrotte", "text"]]`)
 	}
-	hidden := "@graph ex:private\n(Ada)\n  a ex:Person\n  ex:wrote (Note G)\nex:other (Note G)\n"
+	hidden := "@graph ex:private\n(Ada)\n  a ex:Person\n  ex:wrote (Note G)\nex:other (Note G)\nex:wrote a owl:FunctionalProperty\nex:secret ex:wrotte 1\n"
 	if got, want := answer(hidden), answer(""); got != want {
 		t.Errorf("got %s beside a private graph, and %s without", got, want)
 	}
