@@ -1,6 +1,7 @@
 package textindex
 
 import (
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"reflect"
@@ -127,5 +128,34 @@ func TestStateOfFindings(t *testing.T) {
 	add("capacitz")
 	if state("capacitx", false) == misspelt {
 		t.Error("a misspelt word: another word does not change the state")
+	}
+}
+
+// A beginning that is taken as it is spelt stands for all words up to a bound, and misspelt words
+// for none.
+func TestFindingAsSpelt(t *testing.T) {
+	x := New()
+	add := func(n int) {
+		x.Add(Text{Subject: Subject{ID: id(2, n)}, Ref: Ref{Object: id(5, n)}, Value: fmt.Sprintf("beginning%dx capacity", n)})
+	}
+	for n := range MaxBeginnings {
+		add(n)
+	}
+	find := func(text string) *Finding {
+		q, err := ParseQuery(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return x.NewFinding(Request{Query: q, AsSpelt: true, Readable: func(_, _ kg.ID) bool { return true }})
+	}
+	hits, _, more, err := find("begin*").Scan(t.Context(), Subject{}, 2*MaxBeginnings)
+	if f := find("begin*"); len(hits) != MaxBeginnings || more || err != nil || f.Overflows() {
+		t.Errorf("at the bound: %d hits, %v, overflows: %t", len(hits), err, f.Overflows())
+	}
+	if hits, _, _, err := find("capacitx").Scan(t.Context(), Subject{}, 10); len(hits) > 0 || err != nil {
+		t.Errorf("misspelt: %v, %v", hits, err)
+	}
+	if add(MaxBeginnings); !find("begin*").Overflows() {
+		t.Error("past the bound it does not overflow")
 	}
 }
