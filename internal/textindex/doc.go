@@ -15,8 +15,10 @@
 //
 // # Structure
 //
-// New texts are in a segment in memory; full segments are immutable. A segment has its texts
-// in the order of their subjects, and for each word the texts with it and the places there
-// (postings). Search walks the postings of all segments together, subject by subject, and
-// skips those that cannot be among the first hits any more (MaxScore).
+// New texts are gathered by a builder, which becomes a segment when it is full or a search
+// comes. Segments are immutable, and merged when several are of about one size. A segment has
+// its texts in the order of their subjects, and for each word the texts with it and the
+// places there (postings), in blocks with the largest impacts: how often the word is in how
+// long a text. Search walks the postings of all segments together, subject by subject, and
+// skips blocks whose texts cannot be among the first hits any more (block-max MaxScore).
 package textindex
