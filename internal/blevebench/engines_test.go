@@ -8,7 +8,10 @@ import (
 	"testing"
 
 	"github.com/blevesearch/bleve/v2"
-	_ "github.com/blevesearch/bleve/v2/analysis/lang/en"
+	"github.com/blevesearch/bleve/v2/analysis/analyzer/custom"
+	"github.com/blevesearch/bleve/v2/analysis/lang/en"
+	"github.com/blevesearch/bleve/v2/analysis/token/lowercase"
+	"github.com/blevesearch/bleve/v2/analysis/tokenizer/unicode"
 
 	"koine/internal/textindex"
 	"koine/internal/textindex/words"
@@ -23,10 +26,15 @@ func openEngine(b *testing.B, name, dir string) engine {
 		}
 		return &koine{Index: x}
 	}
-	// The texts of English, with positions for phrases, and nothing else.
-	field := bleve.NewTextFieldMapping()
-	field.Analyzer, field.Store, field.DocValues, field.IncludeInAll, field.IncludeTermVectors = "en", false, false, false, true
+	// The stems of all words, with positions for phrases, and nothing else.
 	mapping := bleve.NewIndexMapping()
+	if err := mapping.AddCustomAnalyzer("stems", map[string]any{
+		"type": custom.Name, "tokenizer": unicode.Name, "token_filters": []string{lowercase.Name, en.SnowballStemmerName},
+	}); err != nil {
+		b.Fatal(err)
+	}
+	field := bleve.NewTextFieldMapping()
+	field.Analyzer, field.Store, field.DocValues, field.IncludeInAll, field.IncludeTermVectors = "stems", false, false, false, true
 	mapping.DefaultMapping.Dynamic = false
 	mapping.DefaultMapping.AddFieldMappingsAt("t", field)
 	mapping.DefaultField = "t"
