@@ -53,9 +53,14 @@ func TestRememberIsHeldForReview(t *testing.T) {
 	}
 	_, id, _ := strings.Cut(got, `"proposalId":"`)
 	id, _, _ = strings.Cut(id, `"`)
-	reviewer := operation.Request{Query: fmt.Sprintf(`mutation { reviewProposal(input: {proposalId: %q, decision: APPROVE}) { proposal { status } } }`, id), Principal: kg.Principal{ID: "agent://rev", Roles: []string{kg.RoleAdmin}, Method: "key"}}
-	if r := c.engine.Execute(t.Context(), reviewer); len(r.Errors) > 0 {
-		t.Fatal(r.Errors)
+	for reviewer, want := range []string{"PENDING", "APPLIED"} {
+		r := c.engine.Execute(t.Context(), operation.Request{
+			Query:     fmt.Sprintf(`mutation { reviewProposal(input: {proposalId: %q, decision: APPROVE}) { proposal { status } } }`, id),
+			Principal: kg.Principal{ID: kg.AgentID(fmt.Sprint("agent://reviewer", reviewer)), Roles: []string{kg.RoleAdmin}, Method: "key"},
+		})
+		if len(r.Errors) > 0 || !strings.Contains(string(r.Data), want) {
+			t.Fatalf("got %s, %v, want %s", r.Data, r.Errors, want)
+		}
 	}
 	if got := c.told("ann", `{ entities(where: {label: {eq: "Ada"}}) { totalCount } }`); got != `{"entities":{"totalCount":1}}` {
 		t.Errorf("after the review: %s", got)
