@@ -1,6 +1,7 @@
 package search
 
 import (
+	"reflect"
 	"strings"
 	"testing"
 
@@ -44,5 +45,29 @@ func TestGatheredTextsAreBounded(t *testing.T) {
 	}
 	if g.addCommit(commit(1, change(kg.String("x"), 0, 1))); !g.isFull() {
 		t.Errorf("%d bytes are not enough", g.bytes)
+	}
+}
+
+// Embeddings come and go with the assertion that has them, beside a text or without one.
+func TestEmbeddingsAreGathered(t *testing.T) {
+	with := kg.Assertion{Source: "agent://ann", Embedding: &kg.Embedding{Model: "m", Vector: []float32{1}}}
+	without := kg.Assertion{Source: "agent://ann"}
+	for _, row := range []struct {
+		change kg.Change
+		want   []textChange
+	}{
+		{kg.Change{Op: kg.Add, Assertion: with, After: []kg.Assertion{with}}, []textChange{{text: true, add: true, assertions: []kg.Assertion{with}}}},
+		{kg.Change{Op: kg.Add, Assertion: with, Before: []kg.Assertion{without}, After: []kg.Assertion{with}}, []textChange{{add: true, assertions: []kg.Assertion{with}}}},
+		{kg.Change{Op: kg.Add, Assertion: without, Before: []kg.Assertion{with}, After: []kg.Assertion{without}}, []textChange{{assertions: []kg.Assertion{with}}}},
+		{kg.Change{Op: kg.Remove, Assertion: with, Before: []kg.Assertion{with}}, []textChange{{text: true, assertions: []kg.Assertion{with}}}},
+	} {
+		row.change.Quad = kg.Quad{Object: kg.String("x"), Graph: kg.DefaultGraph}
+		for i := range row.want {
+			row.want[i].quad, row.want[i].revision = row.change.Quad, 7
+		}
+		var g gathered
+		if g.addCommit(&kg.Commit{Revision: 7, Changes: []kg.Change{row.change}}); !reflect.DeepEqual(g.list, row.want) {
+			t.Errorf("%+v gathers\n%+v, want\n%+v", row.change, g.list, row.want)
+		}
 	}
 }

@@ -430,32 +430,38 @@ func (g *gathered) isEmpty() bool { return len(g.list) == 0 }
 func (g *gathered) addCommit(c *kg.Commit) {
 	for i := range c.Changes {
 		ch := &c.Changes[i]
-		going, coming := textChange{}, textChange{add: true}
-		for _, a := range ch.Before {
-			if a.Embedding == nil {
-				continue
-			}
-			if !slices.ContainsFunc(ch.After, func(b kg.Assertion) bool { return b.Source == a.Source && b.Embedding != nil }) {
-				going.assertions = append(going.assertions, a)
-			}
+		text := (len(ch.Before) == 0) != (len(ch.After) == 0) && mayHaveText(&ch.Quad)
+		gone := withoutEmbedding(ch)
+		if text && len(ch.After) == 0 || gone != nil {
+			g.addChange(textChange{quad: ch.Quad, text: text, assertions: gone, revision: c.Revision})
+			text = text && len(ch.After) > 0
 		}
+		var came []kg.Assertion
 		if ch.Op != kg.Remove && ch.Assertion.Embedding != nil {
-			coming.assertions = []kg.Assertion{ch.Assertion}
+			came = []kg.Assertion{ch.Assertion}
 		}
-		if (len(ch.Before) == 0) != (len(ch.After) == 0) && mayHaveText(&ch.Quad) {
-			going.text, coming.text = len(ch.After) == 0, len(ch.After) > 0
+		if text || came != nil {
+			g.addChange(textChange{quad: ch.Quad, text: text, assertions: came, add: true, revision: c.Revision})
 		}
-		for _, change := range [...]textChange{going, coming} {
-			if !change.text && change.assertions == nil {
-				continue
-			}
-			change.quad, change.revision = ch.Quad, c.Revision
-			g.list = append(g.list, change)
-			g.bytes += len(ch.Quad.Object.Value())
-			for j := range change.assertions {
-				g.bytes += change.assertions[j].ContentBytes()
-			}
+	}
+}
+
+// withoutEmbedding returns the assertions whose embedding a change takes away.
+func withoutEmbedding(ch *kg.Change) (list []kg.Assertion) {
+	for i := range ch.Before {
+		a := &ch.Before[i]
+		if a.Embedding != nil && !slices.ContainsFunc(ch.After, func(b kg.Assertion) bool { return b.Source == a.Source && b.Embedding != nil }) {
+			list = append(list, *a)
 		}
+	}
+	return list
+}
+
+func (g *gathered) addChange(c textChange) {
+	g.list = append(g.list, c)
+	g.bytes += len(c.quad.Object.Value())
+	for i := range c.assertions {
+		g.bytes += c.assertions[i].ContentBytes()
 	}
 }
 
