@@ -46,6 +46,9 @@ func TestMatchWithText(t *testing.T) {
 			t.Errorf("%s: got %v, want %v", row.name, got, row.want)
 		}
 	}
+	if got := errorsOf(b.execute(`{ search(query: "water", first: 1000) { nodes { score } } }`, "")); got != "[]" {
+		t.Errorf("the largest page of a search: got %s", got)
+	}
 	// Scores are those of a search.
 	var found struct {
 		Search struct{ Nodes []struct{ Score float64 } }

@@ -47,7 +47,8 @@ type Request struct {
 	// Filter chooses among the hits.
 	Filter Filter
 	Order  Order
-	// First is how many hits are wanted, 1 to MaxFirst.
+	// First is how many hits are wanted, 1 to MaxFirst and one more, which tells whether there is
+	// a next page.
 	First int
 	// After is the place of the last hit of the page before, nil for the first page.
 	After *Place
@@ -111,8 +112,8 @@ const (
 // bound and for more than Options.MaxOrdered hits in the order of time, CodeTimeout if the index does
 // not reach MinRevision.
 func (s *Service) Search(ctx context.Context, snapshot *kg.Snapshot, r Request) (page Page, err error) {
-	if r.First < 1 || r.First > MaxFirst {
-		return Page{}, kg.Errorf(kg.CodeInvalid, "first is %d; it must be from 1 to %d", r.First, MaxFirst)
+	if r.First < 1 || r.First > MaxFirst+1 {
+		return Page{}, kg.Errorf(kg.CodeInvalid, "first is %d; it must be from 1 to %d", r.First, MaxFirst+1)
 	}
 	f, err := s.openFinder(ctx, snapshot, &r)
 	if err != nil {
