@@ -354,7 +354,8 @@ func (s *Service) followFrom(ctx context.Context, from kg.Position) error {
 	s.setNudge(w.Nudge)
 	defer s.setNudge(nil)
 	var list gathered
-	var rested time.Time // until when indexing rests
+	var rested time.Time             // until when indexing rests
+	until := s.store.Head().Revision // commits up to it are read without a pause
 	for c, err := range w.WholeCommits() {
 		if err != nil {
 			return err
@@ -364,13 +365,14 @@ func (s *Service) followFrom(ctx context.Context, from kg.Position) error {
 			at = kg.Position{Epoch: at.Epoch, Revision: c.Revision, Index: kg.EndOfCommit}
 			list.addCommit(c)
 		}
-		switch {
-		case c != nil && c.Replaced != nil, list.isFull(), list.isEmpty(), s.waiting.Load() > 0:
-		case s.store.Head().Revision > at.Revision:
+		switch replaced := c != nil && c.Replaced != nil; {
+		case replaced || list.isFull():
+		case c != nil && at.Revision < until:
 			continue
+		case list.isEmpty() || s.waiting.Load() > 0:
 		case time.Now().Before(rested):
 			jobs.Wait(ctx, s.options.FollowEvery, s.wanted)
-			if s.store.Head().Revision > at.Revision && s.waiting.Load() == 0 {
+			if until = s.store.Head().Revision; at.Revision < until {
 				continue
 			}
 		}
@@ -385,9 +387,8 @@ func (s *Service) followFrom(ctx context.Context, from kg.Position) error {
 		}
 		s.moveTo(at)
 		rested = time.Now().Add(restShare * time.Since(begun))
-		if s.store.Head().Revision == at.Revision {
-			jobs.Wait(ctx, s.options.FollowEvery, s.wanted)
-		}
+		jobs.Wait(ctx, s.options.FollowEvery, s.wanted)
+		until = s.store.Head().Revision
 	}
 	return ctx.Err()
 }
