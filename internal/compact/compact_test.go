@@ -41,7 +41,7 @@ func TestText(t *testing.T) {
 		{Graph: kg.DefaultGraph, Subject: finding, Predicate: class, Object: iri("Finding")},
 		{Graph: kg.DefaultGraph, Subject: finding, Predicate: iri("supportedBy"), Object: named(iri("run-7"), "Run 7: 100 cycles at 1C")},
 		{Graph: kg.DefaultGraph, Subject: finding, Predicate: iri("supportedBy"), Object: iri("run-8")},
-		{Graph: kg.DefaultGraph, Subject: finding, Predicate: iri("quality"), Object: text(kg.String("doubtful")), Certainty: 0.4, HasCertainty: true, Sources: []kg.AgentID{"agent://bruno"}, Time: day},
+		{Graph: kg.DefaultGraph, Subject: finding, Predicate: named(iri("quality"), "how good"), Object: text(kg.String("doubtful")), Certainty: 0.4, HasCertainty: true, Sources: []kg.AgentID{"agent://bruno"}, Time: day},
 		{Graph: kg.IRI("urn:other"), Subject: finding, Predicate: iri("cycles"), Object: text(kg.Integer(100)), Validity: kg.TimeSpan{From: day.Add(time.Hour)}},
 		{Graph: kg.IRI("urn:other"), Subject: iri("run-7"), Predicate: iri("mass"), Object: text(kg.Double(1.25))},
 		{Graph: kg.IRI("urn:other"), Subject: iri("run-7"), Predicate: iri("day"), Object: text(kg.Typed("2026-11-24", kg.XSDDate))},
@@ -51,7 +51,7 @@ func TestText(t *testing.T) {
 lab:finding-1 (Water (in the crystal\) costs capacity)@en
   a lab:Finding
   lab:supportedBy lab:run-7 (Run 7: 100 cycles at 1C), lab:run-8
-  lab:quality "doubtful" [0.4, by bruno, at 2026-11-24]
+  lab:quality (how good) "doubtful" [0.4, by bruno, at 2026-11-24]
 @graph <urn:other>
 lab:finding-1
   lab:cycles 100 [from 2026-11-24T01:00:00Z]
@@ -92,6 +92,9 @@ func TestReadReversesWrite(t *testing.T) {
 			}
 			if want.Object.Label = kg.Excerpt(want.Object.Label, compact.MaxLabelBytes); want.Object.Term.IsLiteral() {
 				want.Object.Label = ""
+			}
+			if read[i].Predicate.Label == "" { // before a blank node in its place
+				want.Predicate.Label = ""
 			}
 			if !reflect.DeepEqual(read[i], want) {
 				t.Fatalf("seed %d: fact %d is read as\n%+v\nand not as\n%+v\nfrom\n%s", seed, i, read[i], want, written.Text)
@@ -148,6 +151,7 @@ func randomFacts(random *rand.Rand) (facts []compact.Fact) {
 		}
 		if f.Predicate.Term.IsZero() || random.IntN(2) == 0 {
 			f.Predicate.Term = []kg.Term{kg.IRI(kg.RDFType), kg.IRI(kg.RDFSLabel), iri("p").Term, kg.IRI("urn:q")}[random.IntN(4)]
+			f.Predicate.Label = map[kg.Term]string{kg.IRI("urn:q"): `q, (or) "r" [s] \`}[f.Predicate.Term]
 		}
 		f.Object = compact.Ref{Term: literal()}
 		if random.IntN(2) == 0 {
@@ -256,6 +260,7 @@ ex:note (Note G)
   (mentions) "Bernoulli numbers"
 https://koine.example/demo/x lab:p true
 (Ada Lovelace) lab:wrote (Note G), ex:note (the note)
+(Ada Lovelace) <urn:uuid:1> (wrote) (Note G), ex:note
 `, lab(t))
 	if err != nil {
 		t.Fatal(err)
@@ -263,6 +268,7 @@ https://koine.example/demo/x lab:p true
 	ref := func(label string) compact.Ref { return compact.Ref{Label: label} }
 	note := compact.Ref{Term: kg.IRI("urn:ex:note")}
 	year := compact.Ref{Term: kg.IRI("urn:ex:year")}
+	wrote := compact.Ref{Term: kg.IRI("urn:uuid:1"), Label: "wrote"}
 	want := []compact.Fact{
 		{Subject: ref("Ada Lovelace"), Predicate: ref("wrote"), Object: ref("Note G")},
 		{Subject: note, Predicate: label, Object: compact.Ref{Term: kg.String("Note G")}},
@@ -273,6 +279,8 @@ https://koine.example/demo/x lab:p true
 		{Subject: iri("x"), Predicate: iri("p"), Object: compact.Ref{Term: kg.Boolean(true)}},
 		{Subject: ref("Ada Lovelace"), Predicate: iri("wrote"), Object: ref("Note G")},
 		{Subject: ref("Ada Lovelace"), Predicate: iri("wrote"), Object: compact.Ref{Term: note.Term, Label: "the note"}},
+		{Subject: ref("Ada Lovelace"), Predicate: wrote, Object: ref("Note G")},
+		{Subject: ref("Ada Lovelace"), Predicate: wrote, Object: note},
 	}
 	for i := range want {
 		want[i].Graph = kg.DefaultGraph

@@ -10,9 +10,9 @@
 //	  lab:quality "doubtful" [0.4, by bruno, at 2026-11-24]
 //
 // A line that is not indented begins a subject; the lines below it have a predicate and its
-// objects. The text in parentheses behind a subject is its rdfs:label. Behind an object it
-// is for the reader's eyes only, and alone it stands for the entity with that label. Brackets
-// hold the certainty, the sources, the time of the assertion and its validity; behind a
+// objects. The text in parentheses behind a subject is its rdfs:label. Behind an object,
+// and between a predicate and its object, it is for the reader's eyes only; alone it stands for
+// the entity with that label. Brackets hold the certainty, the sources, the time of the assertion and its validity; behind a
 // subject, those of all its lines that have none.
 //
 // Brackets in the place of an object are a blank node with its predicates and objects. Two
@@ -44,7 +44,7 @@ type Fact struct {
 }
 
 // Ref is a term, or the label of the entity that is meant if Term is zero. Write shows the
-// label of an object behind its term.
+// labels of objects and predicates behind their terms.
 type Ref struct {
 	Term  kg.Term
 	Label string

@@ -149,6 +149,9 @@ func (r *reader) readObjects() error {
 	if err != nil {
 		return err
 	}
+	if !predicate.Term.IsZero() {
+		predicate.Label = r.readPredicateLabel()
+	}
 	var inner Ref
 	r.skipSpace()
 	if rest, ok := strings.CutPrefix(r.rest, "/ "); ok {
@@ -244,7 +247,7 @@ func (r *reader) newBlank() kg.Term {
 	return kg.Blank(fmt.Sprintf("%s-%d", r.tag, r.blanks))
 }
 
-// readPredicate reads a term or a label. A label behind the term is the object's.
+// readPredicate reads a term or a label.
 func (r *reader) readPredicate() (ref Ref, err error) {
 	if rest, ok := strings.CutPrefix(r.rest, "a "); ok {
 		r.rest = rest
@@ -259,6 +262,20 @@ func (r *reader) readPredicate() (ref Ref, err error) {
 		err = r.errorf("a predicate is an IRI or a label in parentheses, and not %s", ref.Term)
 	}
 	return ref, err
+}
+
+// readPredicateLabel reads a label behind a predicate, "" for none. It is the predicate's if
+// an object follows, and otherwise the object.
+func (r *reader) readPredicateLabel() string {
+	before := r.rest
+	if r.skipSpace(); strings.HasPrefix(r.rest, "(") {
+		label, err := r.readLabel()
+		if r.skipSpace(); err == nil && r.rest != "" && !strings.ContainsRune(",;.[", rune(r.rest[0])) {
+			return label
+		}
+	}
+	r.rest = before
+	return ""
 }
 
 // copyBrackets gives a fact the parts that brackets hold.

@@ -9,7 +9,7 @@ import (
 	"koine/kg"
 )
 
-// MaxLabelBytes bounds a label behind an object, which is for the eyes only. A longer one is
+// MaxLabelBytes bounds a label behind an object or a predicate, which is for the eyes only. A longer one is
 // cut and ends with "…".
 const MaxLabelBytes = 80
 
@@ -151,6 +151,9 @@ func (w *writer) writeUnit(u *unit, begins bool, shared string) {
 		w.endLine()
 		w.body = append(w.body, "  "...)
 		w.appendPredicate(f.Predicate.Term)
+		if f.Predicate.Label != "" && len(u.inner) == 0 { // before "[" it would be an object
+			w.body = appendLabel(append(w.body, ' '), kg.Excerpt(f.Predicate.Label, MaxLabelBytes))
+		}
 		if !inner.IsZero() {
 			w.body = append(w.body, " / "...)
 			w.appendPredicate(inner)

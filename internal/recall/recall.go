@@ -8,6 +8,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"koine/internal/compact"
 	"koine/internal/query"
@@ -251,11 +252,19 @@ func (g *gathering) rankOf(predicate kg.Term) int {
 	return len(g.recaller.LabelPredicates) + 1
 }
 
+// uuidNames begins the names that say nothing: a predicate with one is shown with its label.
+const uuidNames = "urn:uuid:"
+
 // factOf returns a statement as a fact. Its sources are shown where somebody is not certain.
 func (g *gathering) factOf(st *kg.Statement) (f compact.Fact, err error) {
 	f = compact.Fact{Graph: st.Graph, Subject: compact.Ref{Term: st.Subject}, Predicate: compact.Ref{Term: st.Predicate}, Object: compact.Ref{Term: st.Object}}
 	if st.Object.IsResource() && st.Predicate.Value() != kg.RDFType {
 		if f.Object.Label, err = g.labelOf(st.Object); err != nil {
+			return f, err
+		}
+	}
+	if strings.HasPrefix(st.Predicate.Value(), uuidNames) {
+		if f.Predicate.Label, err = g.labelOf(st.Predicate); err != nil {
 			return f, err
 		}
 	}

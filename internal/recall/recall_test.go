@@ -123,6 +123,19 @@ ex:film
 	}
 }
 
+// A predicate whose name says nothing is shown with its label, in a form that is read back.
+func TestPredicateWithoutAName(t *testing.T) {
+	f := open(t)
+	f.add(films + "ex:film <urn:uuid:01a21b3d-1f59-7ead-97e3-88ad27a67f8b> ex:greene\n<urn:uuid:01a21b3d-1f59-7ead-97e3-88ad27a67f8b> (written by)\n")
+	a := f.recall("agent://bob", recall.Request{Topic: "third man"})
+	if want := "\n  <urn:uuid:01a21b3d-1f59-7ead-97e3-88ad27a67f8b> (written by) ex:greene\n"; !strings.Contains(a.Text, want) {
+		t.Errorf("%s\nwithout the line%s", a.Text, want)
+	}
+	if _, err := compact.Read(a.Text, f.by.Prefixes); err != nil {
+		t.Error(err)
+	}
+}
+
 // A budget holds, and texts that an agent may not read change no byte.
 func TestRecallIsBounded(t *testing.T) {
 	f, own := open(t), open(t)
