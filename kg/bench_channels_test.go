@@ -48,7 +48,7 @@ type messenger struct {
 	ids   []channel.ID
 }
 
-var ann = channels.Caller{Principal: kg.Principal{ID: "urn:koine:agent:ann"}}
+var ann = channels.Caller{Principal: kg.Principal{ID: "agent://ann"}}
 
 func openMessenger(b *testing.B, o kg.Options, count int) *messenger {
 	b.Helper()
