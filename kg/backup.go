@@ -33,7 +33,14 @@ type BackupOptions struct {
 	// Begin is called with the header before the first byte is written, when only reading and
 	// writing can still fail; may be nil.
 	Begin func(BackupInfo)
+	// Attach, which may be nil, attaches files that are kept beside the store to a full backup,
+	// after its log. Restore creates them. A store that waits for its upgrade has none.
+	Attach func(attach AttachFile) error
 }
+
+// AttachFile attaches a file to a backup. The path, with slashes, is that in the data directory,
+// in a folder that is none of the store's own.
+type AttachFile func(path string, content io.Reader) error
 
 // Backup writes a backup of the newest revision beside other operations. It verifies the data
 // that it reads. A truncated backup lacks the end record, so that a reader notices. Until
@@ -54,7 +61,7 @@ func (m Maintenance) Backup(ctx context.Context, w io.Writer, o BackupOptions) (
 		o.Begin(b.info)
 	}
 	out := newBackupWriter(w)
-	err = b.writeTo(ctx, out, o.Progress)
+	err = b.writeTo(ctx, out, &o)
 	return b.info, errors.Join(err, out.writeEnd(err))
 }
 
@@ -187,7 +194,7 @@ func (b *backup) close() {
 	b.release()
 }
 
-func (b *backup) writeTo(ctx context.Context, out *backupWriter, progress func(done, total uint64)) error {
+func (b *backup) writeTo(ctx context.Context, out *backupWriter, o *BackupOptions) error {
 	if err := out.writeHeader(b.info); err != nil {
 		return err
 	}
@@ -213,11 +220,22 @@ func (b *backup) writeTo(ctx context.Context, out *backupWriter, progress func(d
 		if err := out.writeRecord(archive.BackupEntry, f.Raw); err != nil {
 			return err
 		}
-		if done++; progress != nil && (done%archive.ProgressInterval == 0 || done == total) {
-			progress(done, total)
+		if done++; o.Progress != nil && (done%archive.ProgressInterval == 0 || done == total) {
+			o.Progress(done, total)
 		}
 	}
-	return nil
+	if o.Attach == nil || !b.info.Full() || b.info.Format < datadir.AttachmentsFormat {
+		return nil
+	}
+	return o.Attach(func(path string, content io.Reader) error {
+		if err := archive.CheckAttachment(path); err != nil {
+			return err
+		}
+		if err := out.writeRecord(archive.BackupAttachment, []byte(path)); err != nil {
+			return err
+		}
+		return b.copyPieces(ctx, out, archive.BackupPiece, content)
+	})
 }
 
 // checkContext returns the error that ends the backup early, or nil.
@@ -232,11 +250,16 @@ func (b *backup) copyCheckpoint(ctx context.Context, out *backupWriter) error {
 	if b.checkpoint == nil {
 		return nil
 	}
+	return b.copyPieces(ctx, out, archive.BackupCheckpoint, b.checkpoint)
+}
+
+// copyPieces writes a content as records of one kind.
+func (b *backup) copyPieces(ctx context.Context, out *backupWriter, kind byte, content io.Reader) error {
 	chunk := make([]byte, backupChunk)
 	for {
-		n, err := b.checkpoint.Read(chunk)
+		n, err := content.Read(chunk)
 		if n > 0 {
-			if err := errors.Join(b.checkContext(ctx), out.writeRecord(archive.BackupCheckpoint, chunk[:n])); err != nil {
+			if err := errors.Join(b.checkContext(ctx), out.writeRecord(kind, chunk[:n])); err != nil {
 				return err
 			}
 		}

@@ -109,7 +109,9 @@ func TestUpgradeWaitsForRoom(t *testing.T) {
 			t.Fatal(err)
 		}
 		var backup bytes.Buffer
-		if _, err := s.Maintenance().Backup(t.Context(), &backup, BackupOptions{}); err != nil || int(backup.Bytes()[len(archive.BackupMagic)]) != want {
+		attached := false
+		attach := func(AttachFile) error { attached = true; return nil }
+		if _, err := s.Maintenance().Backup(t.Context(), &backup, BackupOptions{Attach: attach}); err != nil || attached != (want >= datadir.AttachmentsFormat) || int(backup.Bytes()[len(archive.BackupMagic)]) != want {
 			t.Errorf("with %d bytes free: Backup has format %d, %v, want %d", room, backup.Bytes()[len(archive.BackupMagic)], err, want)
 		}
 		if f := readFormatFile(t, dir); (f.Version == datadir.OldestFormat || f.UpgradingFrom != 0) != (want == datadir.OldestFormat) {

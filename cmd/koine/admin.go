@@ -84,8 +84,9 @@ const maxBackups = 2
 
 // backupHandler answers POST with a backup of the running store. The parameter since, a
 // revision, asks for an incremental backup from there. With epoch and hash as well, the
-// request fails unless the backup that ends at since is of this log.
-func backupHandler(store *kg.Store, log *slog.Logger) http.Handler {
+// request fails unless the backup that ends at since is of this log. attach attaches files to full
+// backups; it may be nil.
+func backupHandler(store *kg.Store, attach func(kg.AttachFile) error, log *slog.Logger) http.Handler {
 	places := make(chan struct{}, maxBackups)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodPost {
@@ -106,6 +107,7 @@ func backupHandler(store *kg.Store, log *slog.Logger) http.Handler {
 			return
 		}
 		begun := false
+		o.Attach = attach
 		o.Begin = func(info kg.BackupInfo) {
 			begun = true
 			w.Header().Set("Content-Type", "application/octet-stream")

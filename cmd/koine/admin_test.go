@@ -43,7 +43,7 @@ func TestBackupHandler(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer store.Close()
-	h := backupHandler(store, slog.New(slog.DiscardHandler))
+	h := backupHandler(store, nil, slog.New(slog.DiscardHandler))
 	ask := func(method, query string) *httptest.ResponseRecorder {
 		w := httptest.NewRecorder()
 		h.ServeHTTP(w, httptest.NewRequest(method, offline.BackupPath+query, nil))

@@ -70,6 +70,18 @@ func readKey(path string) (string, error) {
 	return key, nil
 }
 
+// attachMade returns the function that attaches the made vectors to backups. m may be nil.
+func attachMade(log *slog.Logger, m *embedding.Maker, data string) func(kg.AttachFile) error {
+	return func(attach kg.AttachFile) error {
+		if m != nil {
+			if err := m.Save(); err != nil {
+				log.Warn("made vectors are not saved; the backup has those of the last save", "error", err)
+			}
+		}
+		return embedding.AttachMade(data, log, attach)
+	}
+}
+
 // embeddingsState returns the counts of a maker for the server's metrics, nil without one.
 func embeddingsState(m *embedding.Maker) func() httpd.Embeddings {
 	if m == nil {

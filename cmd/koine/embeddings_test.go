@@ -1,12 +1,15 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -115,6 +118,99 @@ func TestEmbeddingsEndpoint(t *testing.T) {
 		t.Errorf("sent: %s", got)
 	}
 	end()
+}
+
+// A full backup, of a running server and of a directory, carries the made vectors: a server on what
+// is restored sends no text again, and erases vectors as another does. An index that is damaged in
+// the backup is noticed.
+func TestEmbeddingsBackup(t *testing.T) {
+	endpoint, sent := serveVectors(t, "key")
+	work := t.TempDir()
+	keyFile := filepath.Join(work, "key")
+	if err := os.WriteFile(keyFile, []byte("key"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	begin := func(dir string) (*server, string) {
+		return startServerOn(t, dir, "--search", "on", "--embeddings-url", endpoint.URL+"/v1/embeddings", "--embeddings-model", "length",
+			"--embeddings-key-file", keyFile, "--embeddings-graphs", "urn:ex:open")
+	}
+	end := func(s *server) {
+		t.Helper()
+		if err := s.process.Process.Signal(syscall.SIGTERM); err != nil {
+			t.Fatal(err)
+		}
+		if err := <-s.ended; err != nil {
+			t.Fatal(err)
+		}
+	}
+	await := func(s *server, url string, lines ...string) {
+		t.Helper()
+		text := ""
+		for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+			_, text = ask(t, http.MethodGet, url+"/metrics", "bot", "")
+			missing := slices.IndexFunc(lines, func(line string) bool { return !strings.Contains(text, "\nkoine_embeddings_"+line+"\n") })
+			if missing < 0 {
+				return
+			}
+		}
+		t.Fatalf("not all of %q:\n%s\n%s", lines, text, s.log)
+	}
+	data := filepath.Join(work, "data")
+	s, url := begin(data)
+	runKoine(t, "update", "add", "urn:ex:a", "rdfs:label", "twelve signs", "--graph", "urn:ex:open", "--url", url)
+	runKoine(t, "update", "add", "urn:ex:b", "rdfs:label", "two", "--graph", "urn:ex:open", "--url", url)
+	await(s, url, "stored 2", "lag_revisions 0")
+	online, offline, later := filepath.Join(work, "online.koine"), filepath.Join(work, "offline.koine"), filepath.Join(work, "later.koine")
+	runKoine(t, "backup", "--url", url, "-o", online)
+	end(s)
+	runKoine(t, "backup", "--data", data, "-o", offline)
+	runKoine(t, "backup", "--data", data, "--since", offline, "-o", later)
+	before := sent()
+
+	for i, backups := range [][]string{{online}, {offline, later}} {
+		dir := filepath.Join(work, "restored-"+strconv.Itoa(i))
+		runKoine(t, append([]string{"restore", "--data", dir}, backups...)...)
+		s, url := begin(dir)
+		await(s, url, "stored 2", "lag_revisions 0", "waiting_texts 0", "sent_today 0")
+		if got := sent(); got != before {
+			t.Errorf("%v: sent again: %s, after %s", backups, got, before)
+		}
+		out := runKoine(t, "search", "--like", "twelve chars", "--csv", "--url", url)
+		if !strings.Contains(out, "\n1.00,twelve signs,urn:ex:a,twelve signs\n") || !strings.Contains(out, ",urn:ex:b,") {
+			t.Errorf("%v: koine search --like: %s", backups, out)
+		}
+		end(s)
+		runKoine(t, "erase", "--data", dir, "--text", "two")
+		before = sent()
+		s, url = begin(dir)
+		await(s, url, "stored 1", "lag_revisions 0")
+		end(s)
+		if got := sent(); got != before {
+			t.Errorf("%v: sent after erasing: %s, after %s", backups, got, before)
+		}
+	}
+
+	content, err := os.ReadFile(online)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const name = "embeddings/vectors/chunk-"
+	at := bytes.Index(content, []byte(name))
+	if at < 0 {
+		t.Fatalf("the backup has no %s", name)
+	}
+	content[at+len(name)+32] ^= 1
+	if err := os.WriteFile(online, content, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{
+		{"restore", "--data", filepath.Join(work, "damaged"), online},
+		{"backup", "--data", data, "--since", online, "-o", filepath.Join(work, "x.koine")},
+	} {
+		if out, err := exec.Command("koine", args...).CombinedOutput(); err == nil || !strings.Contains(string(out), "the backup is damaged") {
+			t.Errorf("koine %v: %v %s", args, err, out)
+		}
+	}
 }
 
 // Flags that do not go together, or name no graph, are usage errors.

@@ -4,7 +4,10 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/json"
+	"errors"
+	"log/slog"
 	"os"
+	"path"
 	"path/filepath"
 	"sync"
 	"time"
@@ -15,10 +18,11 @@ import (
 )
 
 // Directory returns the directory of the made vectors in a data directory.
-func Directory(data string) string { return filepath.Join(data, "embeddings") }
+func Directory(data string) string { return filepath.Join(data, directoryName) }
 
-// vectorsDirectory and spentFile are the names in it.
+// directoryName is its name. vectorsDirectory and spentFile are the names in it.
 const (
+	directoryName    = "embeddings"
 	vectorsDirectory = "vectors"
 	spentFile        = "spent"
 )
@@ -30,6 +34,23 @@ type state struct {
 	// Position is the place up to which all texts have vectors; "" while those that were
 	// there at the first start have not.
 	Position string `json:"position"`
+}
+
+// AttachMade attaches the vectors that are saved in a data directory to a backup. Vectors that
+// cannot be opened are left out: they can be made again.
+func AttachMade(data string, log *slog.Logger, attach kg.AttachFile) (err error) {
+	files, unusable := vectorindex.OpenFiles(filepath.Join(Directory(data), vectorsDirectory))
+	if unusable != nil {
+		log.Warn("made vectors are not usable; the backup does not contain them", "error", unusable)
+		return nil
+	}
+	for _, f := range files {
+		if err == nil {
+			err = attach(path.Join(directoryName, vectorsDirectory, filepath.Base(f.Name())), f)
+		}
+		err = errors.Join(err, f.Close())
+	}
+	return err
 }
 
 // keyOf returns the key of a text in a graph: two numbers of its hash. The graph is part of it,

@@ -107,7 +107,7 @@ func (m *Maker) Start() {
 // Close stops, and saves the vectors.
 func (m *Maker) Close() error {
 	m.jobs.Stop()
-	return m.save()
+	return m.Save()
 }
 
 // Identity names the model and the graphs of the vectors.
@@ -213,14 +213,15 @@ func (m *Maker) Stats() Stats {
 
 func (m *Maker) saveAlways(ctx context.Context) error {
 	for jobs.Wait(ctx, m.options.SaveEvery, nil) {
-		if err := m.save(); err != nil {
+		if err := m.Save(); err != nil {
 			m.options.Logger.Warn("made vectors are not saved", "error", err)
 		}
 	}
 	return nil
 }
 
-func (m *Maker) save() error {
+// Save writes the vectors. It happens from time to time, and at Close.
+func (m *Maker) Save() error {
 	place, err := json.Marshal(state{m.options.Endpoint.Model, m.options.Graphs.String(), *m.position.Load()})
 	if err != nil {
 		return err

@@ -5,8 +5,10 @@ import (
 	"context"
 	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"hash/fnv"
+	"io"
 	"io/fs"
 	"log/slog"
 	"math"
@@ -483,6 +485,53 @@ func TestPrune(t *testing.T) {
 	f.awaitDone()
 	if got := e.texts(); got != "gone kept" {
 		t.Errorf("sent %q", got)
+	}
+}
+
+// A backup gets the saved vectors, beside a Maker that saves, and its errors come back. Vectors that
+// are damaged do not keep a backup from being made.
+func TestAttachMade(t *testing.T) {
+	e := newEndpoint(t)
+	f := newFixture(t, e, "default")
+	attached := func() (list []string) {
+		t.Helper()
+		err := embedding.AttachMade(f.dir, f.options.Logger, func(path string, content io.Reader) error {
+			b, err := io.ReadAll(content)
+			if saved, _ := os.ReadFile(filepath.Join(f.dir, path)); !bytes.Equal(b, saved) {
+				t.Errorf("%s is not the file", path)
+			}
+			list = append(list, path)
+			return err
+		})
+		if err != nil {
+			t.Error(err)
+		}
+		return list
+	}
+	if list := attached(); list != nil {
+		t.Errorf("before the first vector: %q", list)
+	}
+	f.apply(kg.Add, statement(kg.DefaultGraph, "a", "one"))
+	f.options.SaveEvery = time.Hour
+	f.start()
+	f.awaitDone()
+	if err := f.Save(); err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"embeddings/vectors/manifest", "embeddings/vectors/chunk-00000001"}
+	if list := attached(); !slices.Equal(list, want) {
+		t.Errorf("attached %q, want %q", list, want)
+	}
+	full := errors.New("full")
+	if err := embedding.AttachMade(f.dir, f.options.Logger, func(string, io.Reader) error { return full }); !errors.Is(err, full) {
+		t.Errorf("AttachMade: %v, want %v", err, full)
+	}
+	f.stop()
+	if err := os.WriteFile(filepath.Join(f.dir, want[0]), []byte("damaged"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if list := attached(); list != nil || !strings.Contains(f.log.String(), "the backup does not contain them") {
+		t.Errorf("attached %q of a damaged index\n%s", list, f.log)
 	}
 }
 

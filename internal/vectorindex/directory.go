@@ -4,7 +4,10 @@ import (
 	"cmp"
 	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
+	"io/fs"
 	"math/bits"
 	"os"
 	"path/filepath"
@@ -57,16 +60,9 @@ func (x *Index) loadChunks() (place string, err error) {
 	if err != nil {
 		return "", err
 	}
-	content, err := sealed.Open(image)
+	m, err := parseManifest(image)
 	if err != nil {
-		return "", fmt.Errorf("%s: %w", manifestName, err)
-	}
-	var m manifest
-	if err := json.Unmarshal(content, &m); err != nil {
-		return "", fmt.Errorf("%s: %w", manifestName, err)
-	}
-	if m.Version != manifestVersion {
-		return "", fmt.Errorf("%s: version %d, and not %d", manifestName, m.Version, manifestVersion)
+		return "", err
 	}
 	for _, f := range m.Chunks {
 		c, err := openFile(filepath.Join(x.dir, filepath.Base(f.Name)))
@@ -81,6 +77,79 @@ func (x *Index) loadChunks() (place string, err error) {
 		}
 	}
 	return m.Place, nil
+}
+
+func parseManifest(image []byte) (m manifest, err error) {
+	content, err := sealed.Open(image)
+	if err == nil {
+		err = json.Unmarshal(content, &m)
+	}
+	if err == nil && m.Version != manifestVersion {
+		err = fmt.Errorf("version %d, and not %d", m.Version, manifestVersion)
+	}
+	if err != nil {
+		return m, fmt.Errorf("%s: %w", manifestName, err)
+	}
+	return m, nil
+}
+
+// maxOpenTries bounds how often OpenFiles begins anew because an index was saved meanwhile.
+const maxOpenTries = 10
+
+// OpenFiles opens the files of the last save in a directory, none if it has no vectors. An Index
+// may save there meanwhile. The caller closes the files.
+func OpenFiles(dir string) (list []*os.File, err error) {
+	for range maxOpenTries {
+		if list, err = openSaved(dir); !errors.Is(err, fs.ErrNotExist) {
+			return list, err
+		}
+	}
+	return nil, err
+}
+
+// openSaved is OpenFiles, and fails with fs.ErrNotExist if a save has replaced a file.
+func openSaved(dir string) (list []*os.File, err error) {
+	defer func() {
+		if err != nil {
+			closeAll(list)
+			list = nil
+		}
+	}()
+	f, err := os.Open(filepath.Join(dir, manifestName))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	} else if err != nil {
+		return nil, err
+	}
+	list = append(list, f)
+	image, err := io.ReadAll(f)
+	if err != nil {
+		return list, err
+	}
+	m, err := parseManifest(image)
+	if err == nil && len(m.Chunks) == 0 {
+		return nil, f.Close()
+	}
+	if err == nil {
+		_, err = f.Seek(0, io.SeekStart)
+	}
+	for _, c := range m.Chunks {
+		for _, name := range []string{c.Name, c.Removed} {
+			if name == "" || err != nil {
+				continue
+			}
+			if f, err = os.Open(filepath.Join(dir, filepath.Base(name))); err == nil {
+				list = append(list, f)
+			}
+		}
+	}
+	return list, err
+}
+
+func closeAll(list []*os.File) {
+	for _, f := range list {
+		_ = f.Close() // opened for reading
+	}
 }
 
 // openFile opens the chunk in a file.

@@ -2,12 +2,15 @@ package vectorindex
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
+	"io"
 	"io/fs"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"strconv"
 	"sync"
 	"testing"
 
@@ -117,5 +120,100 @@ func TestConcurrentUse(t *testing.T) {
 	}
 	if n, want := mustOpen(t, dir, "end").Len(), 2*(each-(each+2)/3); n != want {
 		t.Errorf("%d vectors after all, want %d", n, want)
+	}
+}
+
+// The files of a save are those of one save, also while others follow.
+func TestOpenFilesBesideSaves(t *testing.T) {
+	const each, size = 3, 4 // vectors of a save, and numbers of a vector
+	dir := t.TempDir()
+	if files, err := OpenFiles(dir); len(files) != 0 || err != nil {
+		t.Errorf("nothing saved: %d files, %v", len(files), err)
+	}
+	x := mustOpen(t, dir, "")
+	if err := x.Save("0"); err != nil {
+		t.Fatal(err)
+	}
+	if files, err := OpenFiles(dir); len(files) != 0 || err != nil {
+		t.Errorf("no vectors: %d files, %v", len(files), err)
+	}
+	key := func(save, n int) Key { return Key{Owner: uint64(save*each + n)} }
+	put := func(save int) error {
+		for n := range each {
+			x.Put(key(save, n), "a", make([]float32, size))
+		}
+		x.Remove(key(save, 0))
+		return x.Save(strconv.Itoa(save))
+	}
+	if err := put(1); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	stop := make(chan struct{})
+	go func() {
+		for save := 2; ; save++ {
+			select {
+			case <-stop:
+				ended <- nil
+				return
+			default:
+			}
+			if err := put(save); err != nil {
+				ended <- err
+				return
+			}
+		}
+	}()
+	copied, seen := filepath.Join(t.TempDir(), "copied"), map[string]bool{}
+	for len(seen) < 20 {
+		err := os.RemoveAll(copied)
+		if err == nil {
+			err = os.Mkdir(copied, 0o700)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		var files []*os.File
+		for range 100 { // most of them while nothing is replaced
+			closeAll(files)
+			if files, err = OpenFiles(dir); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, f := range files {
+			content, err := io.ReadAll(f)
+			if err = cmp.Or(err, f.Close()); err == nil {
+				err = os.WriteFile(filepath.Join(copied, filepath.Base(f.Name())), content, 0o600)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		c, place, unusable, err := Open(copied)
+		if err != nil || unusable != nil {
+			t.Fatal(err, unusable)
+		}
+		if save, err := strconv.Atoi(place); err != nil || c.Len() != save*(each-1) {
+			t.Fatalf("%d vectors of save %q", c.Len(), place)
+		}
+		c.Clear()
+		seen[place] = true
+	}
+	close(stop)
+	if err := <-ended; err != nil {
+		t.Fatal(err)
+	}
+	// A file that stays away is an error, and not an endless search for it.
+	entries, err := os.ReadDir(dir)
+	for _, e := range entries {
+		if e.Name() != manifestName {
+			err = cmp.Or(err, os.Remove(filepath.Join(dir, e.Name())))
+		}
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if files, err := OpenFiles(dir); len(files) != 0 || !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a missing file: %d files, %v", len(files), err)
 	}
 }

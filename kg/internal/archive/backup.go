@@ -1,6 +1,8 @@
 package archive
 
 import (
+	"io/fs"
+	"strings"
 	"time"
 
 	"koine/kg/base"
@@ -15,6 +17,8 @@ import (
 //	  P  the prefixes of a directory of format 1, as JSON
 //	  C  a piece of a checkpoint, in a full backup of a trimmed log
 //	  F  a log entry, as stored
+//	  A  in a full backup, after the log: the path of a file that is kept beside the store
+//	  D  a piece of the file of the last A
 //	  E  the end: number of records before it
 //	SHA-256 of all before it
 //
@@ -35,8 +39,20 @@ const (
 	BackupPrefixes   = 'P'
 	BackupCheckpoint = 'C'
 	BackupEntry      = 'F'
+	BackupAttachment = 'A'
+	BackupPiece      = 'D'
 	BackupEnd        = 'E'
 )
+
+// CheckAttachment returns an error unless path, which has slashes, is that of a file in a
+// folder of the data directory that is none of the store's own.
+func CheckAttachment(path string) error {
+	folder, _, found := strings.Cut(path, "/")
+	if !found || !fs.ValidPath(path) || strings.ContainsAny(path, "\\\x00") || datadir.IsOwnName(folder) {
+		return base.Errorf(base.CodeInvalid, "%q cannot be attached to a backup: it must be a file in a folder beside the store", path)
+	}
+	return nil
+}
 
 // BackupInfo is the header of a backup.
 type BackupInfo struct {

@@ -25,6 +25,8 @@ type backupSink struct {
 	prefixes   func(map[string]string) error
 	checkpoint func(piece []byte) error
 	entry      func(wal.Frame) error
+	attachment func(path string) error
+	piece      func([]byte) error // of the last attachment
 }
 
 // VerifyBackup reads a whole backup and returns its header. It returns CodeFormatUnknown
@@ -75,11 +77,12 @@ func errBackupDamaged(format string, args ...any) *base.Error {
 
 // backupChain verifies the order of the records and the hash chain of the entries.
 type backupChain struct {
-	info    BackupInfo
-	next    uint64 // index of the next entry
-	entries uint64
-	pieces  int
-	hash    [32]byte // of the last entry
+	info     BackupInfo
+	next     uint64 // index of the next entry
+	entries  uint64
+	pieces   int
+	attached bool     // an attachment has begun
+	hash     [32]byte // of the last entry
 }
 
 func (c *backupChain) handleRecord(kind byte, content []byte, sink backupSink) error {
@@ -102,6 +105,15 @@ func (c *backupChain) handleRecord(kind byte, content []byte, sink backupSink) e
 		}
 	case BackupEntry:
 		return c.checkEntry(content, sink)
+	case BackupAttachment:
+		return c.checkAttachment(string(content), sink)
+	case BackupPiece:
+		if !c.attached {
+			return errBackupDamaged("it has a piece of no file")
+		}
+		if sink.piece != nil {
+			return sink.piece(content)
+		}
 	default:
 		return errBackupDamaged("it has a record of the unknown kind %q", kind)
 	}
@@ -131,6 +143,20 @@ func (c *backupChain) checkEntry(raw []byte, sink backupSink) error {
 		}
 	}
 	c.entries, c.next, c.hash = c.entries+1, c.next+1, f.Hash
+	return nil
+}
+
+func (c *backupChain) checkAttachment(path string, sink backupSink) error {
+	c.attached = true
+	if !c.info.Full() || c.entries != c.info.Entries() {
+		return errBackupDamaged("it has an unexpected file")
+	}
+	if err := CheckAttachment(path); err != nil {
+		return errBackupDamaged("%w", err)
+	}
+	if sink.attachment != nil {
+		return sink.attachment(path)
+	}
 	return nil
 }
 

@@ -2,11 +2,13 @@ package archive
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -75,6 +77,7 @@ type restore struct {
 	batch    []wal.Frame
 	bytes    int
 	partial  *os.File // the checkpoint being received
+	attached *os.File // the attachment being received
 }
 
 func newRestore(dir string, o RestoreOptions) (_ *restore, err error) {
@@ -119,9 +122,14 @@ func (r *restore) restoreOne(ctx context.Context, in io.Reader) error {
 		prefixes:   func(p map[string]string) error { r.prefixes = p; return nil },
 		checkpoint: r.addCheckpointPiece,
 		entry:      r.addEntry,
+		attachment: r.beginAttachment,
+		piece: func(piece []byte) error {
+			_, err := r.attached.Write(piece)
+			return err
+		},
 	}, r.options.Progress)
 	if err == nil {
-		err = r.flush()
+		err = cmp.Or(r.flush(), r.endAttachment())
 	}
 	if err != nil {
 		return err
@@ -177,6 +185,36 @@ func (r *restore) addCheckpointPiece(piece []byte) (err error) {
 	return err
 }
 
+// beginAttachment creates the file of an attachment.
+func (r *restore) beginAttachment(path string) error {
+	if err := r.endAttachment(); err != nil {
+		return err
+	}
+	name := r.pathOf(filepath.FromSlash(path))
+	err := os.MkdirAll(filepath.Dir(name), 0o700)
+	if err == nil {
+		r.attached, err = os.OpenFile(name, os.O_CREATE|os.O_WRONLY|os.O_EXCL, 0o600)
+	}
+	if errors.Is(err, fs.ErrExist) {
+		return errBackupDamaged("it has the file %s twice", path)
+	}
+	return err
+}
+
+// endAttachment syncs the attachment being received, if any, and its folders.
+func (r *restore) endAttachment() error {
+	if r.attached == nil {
+		return nil
+	}
+	name := r.attached.Name()
+	err := errors.Join(r.attached.Sync(), r.attached.Close())
+	r.attached = nil
+	for folder := filepath.Dir(name); err == nil && folder != r.dir; folder = filepath.Dir(folder) {
+		err = datadir.SyncDir(folder)
+	}
+	return err
+}
+
 // installCheckpoint copies the received checkpoint to its path, with the epoch of this
 // directory.
 func (r *restore) installCheckpoint() error {
@@ -218,6 +256,9 @@ func (r *restore) writeSmallFiles() error {
 func (r *restore) undo() error {
 	if r.partial != nil {
 		_ = r.partial.Close() // the file is removed below
+	}
+	if r.attached != nil {
+		_ = r.attached.Close() // likewise
 	}
 	entries, err := os.ReadDir(r.dir)
 	for _, e := range entries {

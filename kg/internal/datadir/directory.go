@@ -320,6 +320,15 @@ func SyncDir(path string) error {
 	return errors.Join(d.Sync(), d.Close())
 }
 
+// IsOwnName reports whether a name in a data directory is that of a file or folder of the store.
+func IsOwnName(name string) bool {
+	switch name {
+	case LockName, FormatName, SecretName, PrefixesName, HistoryName, LogName, IndexName, CleanName, BuildingName, CheckpointName, ErasingName, ErasedName, KeptName:
+		return true
+	}
+	return false
+}
+
 // Exists reports whether a file or directory exists.
 func Exists(path string) bool {
 	_, err := os.Stat(path)

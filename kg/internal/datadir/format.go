@@ -16,10 +16,12 @@ import (
 //	2  prefixes and schemes in the log
 //	3  generations of graphs in the log and the index (entry version 3)
 //	4  audit copies of messages, which retraction and erasure take; grants with levels
-//	5  embeddings of assertions (entry version 4)
+//	5  embeddings of assertions (entry version 4); files that are attached to backups
 const (
 	FormatVersion = 5
 	OldestFormat  = 1
+	// AttachmentsFormat is the oldest format of a backup with attached files.
+	AttachmentsFormat = 5
 	// FormatRequires is the oldest version that opens FormatVersion. It is written into
 	// the directory, so that the error of an older koine can name it.
 	FormatRequires = "v0.0.0-20261127"

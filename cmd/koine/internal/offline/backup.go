@@ -15,6 +15,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"koine/cmd/koine/internal/cli"
+	"koine/internal/embedding"
 	"koine/kg"
 )
 
@@ -60,6 +61,7 @@ func (c *BackupCommand) Run(ctx context.Context, command *kong.Context, t cli.Te
 			return err
 		}
 		defer store.Close()
+		since.Attach = func(attach kg.AttachFile) error { return embedding.AttachMade(c.Data, log, attach) }
 		write = func(out io.Writer) (kg.BackupInfo, error) { return c.backupDirectory(ctx, t, store, out, since) }
 	}
 	var info kg.BackupInfo
