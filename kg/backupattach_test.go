@@ -68,7 +68,7 @@ func TestBackupAttachments(t *testing.T) {
 	more, _ := backup(BackupOptions{Follows: &info, Attach: attaching(map[string]string{"made/a": "newer"})})
 
 	dir := filepath.Join(t.TempDir(), "restored")
-	if _, err := Restore(t.Context(), dir, []io.Reader{bytes.NewReader(full), bytes.NewReader(more)}, RestoreOptions{}); err != nil {
+	if _, err := Restore(t.Context(), dir+"/", []io.Reader{bytes.NewReader(full), bytes.NewReader(more)}, RestoreOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	for path, want := range files {

@@ -209,7 +209,7 @@ func (r *restore) endAttachment() error {
 	name := r.attached.Name()
 	err := errors.Join(r.attached.Sync(), r.attached.Close())
 	r.attached = nil
-	for folder := filepath.Dir(name); err == nil && folder != r.dir; folder = filepath.Dir(folder) {
+	for folder := filepath.Dir(name); err == nil && folder != filepath.Clean(r.dir); folder = filepath.Dir(folder) {
 		err = datadir.SyncDir(folder)
 	}
 	return err
