@@ -103,19 +103,27 @@ func (all *sessions) leaveSession(s *session) {
 // expireSession ends a session, unless a request has come meanwhile.
 func (all *sessions) expireSession(s *session) {
 	all.mu.Lock()
-	busy := s.open > 0
+	removed := s.open == 0 && all.removeSession(s)
 	all.mu.Unlock()
-	if !busy {
-		all.endSession(s)
+	if removed {
+		s.closeStreams()
 	}
 }
 
 // endSession ends a session with its watchers and streams.
 func (all *sessions) endSession(s *session) {
 	all.mu.Lock()
+	removed := all.removeSession(s)
+	all.mu.Unlock()
+	if removed {
+		s.closeStreams()
+	}
+}
+
+// removeSession reports whether the session was there. The caller holds mu.
+func (all *sessions) removeSession(s *session) bool {
 	if all.byID[s.id] != s {
-		all.mu.Unlock()
-		return
+		return false
 	}
 	delete(all.byID, s.id)
 	if all.of[s.caller]--; all.of[s.caller] == 0 {
@@ -124,7 +132,10 @@ func (all *sessions) endSession(s *session) {
 	if s.idle != nil {
 		s.idle.Stop()
 	}
-	all.mu.Unlock()
+	return true
+}
+
+func (s *session) closeStreams() {
 	s.cancel()
 	for one := range s.server.Sessions() {
 		_ = one.Close() // its client may be gone
