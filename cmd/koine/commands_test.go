@@ -227,7 +227,7 @@ func (c *commands) administerTeam() {
 	}
 }
 
-// askTheDemo runs the README's query, and follows the server up to the first event.
+// askTheDemo runs the README's queries and searches, and follows the server up to the first event.
 func (c *commands) askTheDemo() {
 	_, url := startServer(c.T, "--demo")
 	c.environment(url, "")
@@ -238,6 +238,10 @@ func (c *commands) askTheDemo() {
 			c.follow(url, line)
 		case strings.Contains(line, " query "):
 			c.has(c.run(line, url), "lab:Finding")
+		case strings.Contains(line, " search "):
+			c.has(c.run(line, url), "Water in the crystal costs capacity")
+		case strings.Contains(line, " recall "):
+			c.has(c.run(line, url), "finding:2 (Drying the cell changes nothing)")
 		default:
 			c.has(c.run(line, url), "serve")
 		}
