@@ -216,10 +216,10 @@ func statements(t testing.TB, s *kg.Store, at kg.Revision) []string {
 func statementLine(st kg.Statement) string {
 	line := fmt.Sprintf("%s %s %s %s .", st.Subject, st.Predicate, st.Object, st.Graph)
 	for _, a := range st.Assertions {
-		if a.Embedding != nil {
-			line += fmt.Sprint(" # ", a.Embedding)
-		}
 		line += fmt.Sprintf(" # %s %g/%t %s r%d %s", a.Source, a.Certainty, a.HasCertainty, a.Time.Format(time.RFC3339Nano), a.Revision, a.Provenance)
+		if a.Embedding != nil {
+			line += fmt.Sprint(" ", a.Embedding)
+		}
 	}
 	return line
 }

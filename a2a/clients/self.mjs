@@ -70,7 +70,7 @@ async function play(client, iri) {
     }
   }
   const nothing = await ask({ text: 'hello' })
-  assert.match(nothing.said, /Nothing in the graph has: hello\. Send "help"/)
+  assert.match(nothing.said, /Nothing is known about: hello .*Send "help"/)
   const help = await ask({ text: 'help' })
   assert.match(help.said, /mutations/)
   const update = await ask({
