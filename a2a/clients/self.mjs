@@ -26,7 +26,7 @@ async function client1() {
   const outcome = (task) => ({
     state: { 3: 'completed', 4: 'failed' }[task.status.state],
     said: task.status.message?.parts[0].content.value,
-    data: task.artifacts[0]?.parts[0].content.value,
+    data: task.artifacts[0]?.parts.find((p) => p.content.$case === 'data')?.content.value,
   })
   return {
     card: await client.getAgentCard(),
@@ -48,7 +48,7 @@ async function client03() {
     card: await client.getAgentCard(),
     ask: async (part) => {
       const task = await client.sendMessage(request(part))
-      return { state: task.status.state, said: task.status.message?.parts[0].text, data: task.artifacts?.[0]?.parts[0].data }
+      return { state: task.status.state, said: task.status.message?.parts[0].text, data: task.artifacts?.[0]?.parts.find((p) => p.kind === 'data')?.data }
     },
     follow: async function* (part) {
       for await (const event of client.sendMessageStream(request(part))) {
@@ -79,8 +79,8 @@ async function play(client, iri) {
   assert.equal(update.data.success, true)
   assert.equal(update.said, 'Verified: 1 statement changed.')
   const found = await ask({ text: `What do you know about the countess ${iri}?` })
-  assert.deepEqual(found.data.data.statements.nodes.map((n) => n.subject.iri), [iri])
-  assert.match(found.said, /^Found 1 statement with: countess/)
+  assert.ok(found.data.data.recall.text.includes(iri), found.data.data.recall.text)
+  assert.match(found.said, /^\d+ facts? about: .*countess/)
   const query = await ask({ data: { query: 'query($i: IRI!) { entity(iri: $i) { label } }', variables: { i: iri } } })
   assert.deepEqual(query.data.data, { entity: { label: `Countess ${iri}` } })
   const wrong = await ask({ text: `{ entity(iri: "${iri}") { lable } }` })
