@@ -92,6 +92,11 @@ var verdicts = []verdict{
 		func(valid bool, _ answer, js examined) bool {
 			return valid && all(js.Messages, regexp.MustCompile(`cannot represent (?:a )?non.* value: [{\[]`))
 		}},
+	{"a leaf beside an object", "Fields of types that exclude each other may have one name if one of them is a leaf and the other has fields (5.3.2): gqlparser compares the types of leaves only.",
+		`{ node(id: "ann") { ... on Scope { endReason } ... on Agent { endReason: registration { version } } } }`,
+		func(valid bool, _ answer, js examined) bool {
+			return valid && all(js.Messages, regexp.MustCompile(`conflict because they return conflicting types`))
+		}},
 	{"descriptions", "A description before a variable is a syntax error; since September 2025 the specification has descriptions of operations, fragments and variables.",
 		`"the count" query { stats { statements } }`,
 		func(valid bool, koine answer, js examined) bool {
