@@ -31,7 +31,7 @@ func (*mutationRoot) Remember(ctx context.Context, input RememberInput) (*Rememb
 		q.Facts = append(q.Facts, facts...)
 	}
 	q.Graph, q.Certainty = graph, input.Certainty
-	return r.remember(ctx, q)
+	return r.rememberFacts(ctx, q)
 }
 
 // Put answers Mutation.put.
@@ -71,7 +71,7 @@ func (*mutationRoot) Put(ctx context.Context, input PutInput) (*RememberPayload,
 			add(predicate, object)
 		}
 	}
-	return r.remember(ctx, q)
+	return r.rememberFacts(ctx, q)
 }
 
 // putSubject returns the subject of a put, and gives the request its key.
@@ -127,7 +127,7 @@ func (*mutationRoot) Define(ctx context.Context, input DefineInput) (*RememberPa
 	return r.rememberPayload(answer, err)
 }
 
-func (r *run) remember(ctx context.Context, q remember.Request) (*RememberPayload, error) {
+func (r *run) rememberFacts(ctx context.Context, q remember.Request) (*RememberPayload, error) {
 	answer, err := r.rememberer().Remember(ctx, q)
 	return r.rememberPayload(answer, err)
 }

@@ -144,11 +144,6 @@ func ObjectOf[T any](object *Object) Encoder[*T] {
 	}
 }
 
-// ObjectIn returns the encoder of objects that are part of another one.
-func ObjectIn[T any](object *Object) Encoder[T] {
-	return func(w *Writer, s *Selected, v T) error { return w.Object(s.On(object), &v) }
-}
-
 // ListOf returns the encoder of lists.
 func ListOf[V any](write Encoder[V]) Encoder[[]V] {
 	return func(w *Writer, s *Selected, list []V) error {

@@ -21,7 +21,7 @@ func WriteAnswer(data []byte, o Options) (Written, error) {
 		return Written{}, err
 	}
 	a := &answer{prefixes: o.Prefixes, seen: map[factKey]bool{}}
-	if err := a.walk("", root, context{}); err != nil {
+	if err := a.walkValue("", root, context{}); err != nil {
 		return Written{}, err
 	}
 	remarks := a.writeRemarks(o.MaxTokens / 2)
@@ -103,14 +103,14 @@ type context struct {
 	entity          string
 }
 
-func (a *answer) walk(path string, v any, in context) error {
+func (a *answer) walkValue(path string, v any, in context) error {
 	switch v := v.(type) {
 	case []any:
 		if len(v) == 0 {
 			a.remarks = append(a.remarks, path+": none")
 		}
 		for i := range v {
-			if err := a.walk(path, v[i], in); err != nil {
+			if err := a.walkValue(path, v[i], in); err != nil {
 				return err
 			}
 		}
@@ -185,7 +185,7 @@ func (a *answer) walkMembers(path string, m *members, in context) error {
 		} else if name == "out" {
 			inner.object = Ref{}
 		}
-		if err := a.walk(strings.TrimPrefix(path+"."+name, "."), m.values[name], inner); err != nil {
+		if err := a.walkValue(strings.TrimPrefix(path+"."+name, "."), m.values[name], inner); err != nil {
 			return err
 		}
 	}

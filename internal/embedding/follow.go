@@ -233,7 +233,7 @@ func (m *Maker) makeBatch(ctx context.Context, batch []text) error {
 		if alone > 0 {
 			n = 1
 		}
-		if n, err = m.budget.take(n); err != nil {
+		if n, err = m.budget.reserveTexts(n); err != nil {
 			return err
 		}
 		if n == 0 {
@@ -257,7 +257,7 @@ func (m *Maker) makeBatch(ctx context.Context, batch []text) error {
 			send, attempt, alone = send[1:], 0, max(alone-1, 0)
 		default:
 			if failure.unsent {
-				m.budget.giveBack(n)
+				m.budget.returnTexts(n)
 			}
 			wait := m.options.Waits.After(attempt, failure.after)
 			m.options.Logger.Warn("embeddings wait", "error", failure, "texts", len(send), "retry", wait)

@@ -103,8 +103,8 @@ func openBudget(path string, daily int, clock func() time.Time) (*budget, error)
 
 func (b *budget) today() string { return b.clock().UTC().Format(time.DateOnly) }
 
-// take returns how many of n texts may be sent now, and notes them as sent.
-func (b *budget) take(n int) (int, error) {
+// reserveTexts returns how many of n texts may be sent now, and notes them as sent.
+func (b *budget) reserveTexts(n int) (int, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	next := b.spent
@@ -127,8 +127,8 @@ func (b *budget) take(n int) (int, error) {
 	return n, nil
 }
 
-// giveBack notes that texts were not sent after all.
-func (b *budget) giveBack(n int) {
+// returnTexts notes that texts were not sent after all.
+func (b *budget) returnTexts(n int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.spent.Texts = max(b.spent.Texts-n, 0) // written with the next batch

@@ -162,7 +162,7 @@ func (m *Maker) EmbedQuery(ctx context.Context, text string) ([]float32, error) 
 	if len(text) > MaxTextBytes {
 		return nil, kg.Errorf(kg.CodeLimitExceeded, "text has %d bytes; at most %d can be sent to the embeddings endpoint", len(text), MaxTextBytes)
 	}
-	n, err := m.budget.take(1)
+	n, err := m.budget.reserveTexts(1)
 	if err != nil {
 		return nil, err
 	}

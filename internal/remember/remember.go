@@ -92,7 +92,7 @@ type Answer struct {
 // fact and for a label that several entities have, which the message lists;
 // CodeLimitExceeded past compact.MaxFacts and MaxLabels; CodeUnknownPrefix.
 func (r *Rememberer) Remember(ctx context.Context, q Request) (Answer, error) {
-	answer, err := r.remember(ctx, q)
+	answer, err := r.writeFacts(ctx, q)
 	if err != nil {
 		err = placeError(err, len(q.Facts))
 	}
@@ -115,7 +115,7 @@ func placeError(err error, facts int) error {
 	return &e
 }
 
-func (r *Rememberer) remember(ctx context.Context, q Request) (Answer, error) {
+func (r *Rememberer) writeFacts(ctx context.Context, q Request) (Answer, error) {
 	switch n := len(q.Facts) + len(q.Triples); {
 	case n == 0:
 		return Answer{}, kg.Errorf(kg.CodeInvalid, "there is no fact to remember; write a subject at the beginning of a line, then indented lines with a predicate and its objects")
@@ -205,7 +205,7 @@ func (r *Rememberer) Define(ctx context.Context, d Definition) (Answer, error) {
 	if d.Class {
 		v.kind = classes
 	}
-	switch found, err := v.find(s, d.Label); {
+	switch found, err := v.findWord(s, d.Label); {
 	case err == nil:
 		return Answer{Entities: []Entity{{Label: d.Label, Term: found}}, Receipt: kg.Receipt{Revision: s.Revision(), Position: s.Position()}}, nil
 	case !errors.Is(err, errNoWord):
@@ -256,7 +256,7 @@ func (r *Rememberer) prepare(ctx context.Context, q *Request) (*resolver, error)
 	if err != nil {
 		return nil, err
 	}
-	return resolver, resolver.check(s)
+	return resolver, resolver.checkLabels(s)
 }
 
 // removeOthers removes the values of the subjects and predicates of facts that are not among

@@ -129,9 +129,9 @@ func (z *resolver) replaceNames(q kg.Quad) kg.Quad {
 	return q
 }
 
-// check looks the labels up in a snapshot, so that most errors cost the committer nothing,
+// checkLabels looks the labels up in a snapshot, so that most errors cost the committer nothing,
 // and learns in which languages there are literals with their texts.
-func (z *resolver) check(s *kg.Snapshot) error {
+func (z *resolver) checkLabels(s *kg.Snapshot) error {
 	for _, l := range z.labels {
 		if l.key == nil {
 			known, _, err := s.Literals(l.text)
@@ -144,7 +144,7 @@ func (z *resolver) check(s *kg.Snapshot) error {
 				}
 			}
 		}
-		if _, err := z.find(s.Match, l); err != nil {
+		if _, err := z.findEntity(s.Match, l); err != nil {
 			return err
 		}
 	}
@@ -156,7 +156,7 @@ func (z *resolver) resolve(tx *kg.Tx, patches []kg.Patch) ([]Entity, error) {
 	z.current = make(map[kg.Term]kg.Term, len(z.labels))
 	out := make([]Entity, len(z.labels))
 	for i, l := range z.labels {
-		t, err := z.find(tx.Match, l)
+		t, err := z.findEntity(tx.Match, l)
 		if err != nil {
 			return nil, err
 		}
@@ -180,8 +180,8 @@ func (z *resolver) resolve(tx *kg.Tx, patches []kg.Patch) ([]Entity, error) {
 	return out, nil
 }
 
-// find returns the entity that a label stands for, or the zero Term if none is made yet.
-func (z *resolver) find(match matcher, l *label) (kg.Term, error) {
+// findEntity returns the entity that a label stands for, or the zero Term if none is made yet.
+func (z *resolver) findEntity(match matcher, l *label) (kg.Term, error) {
 	found, err := z.candidates(match, l)
 	if err != nil {
 		return kg.Term{}, err

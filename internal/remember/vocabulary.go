@@ -109,9 +109,9 @@ func (v *vocabulary) readTerms(s *kg.Snapshot) error {
 	return nil
 }
 
-// find returns the term that a word names: by its label, or by the end of its IRI, in any
+// findWord returns the term that a word names: by its label, or by the end of its IRI, in any
 // case and with any separators.
-func (v *vocabulary) find(s *kg.Snapshot, word string) (kg.Term, error) {
+func (v *vocabulary) findWord(s *kg.Snapshot, word string) (kg.Term, error) {
 	folded := foldWord(word)
 	if v.kind.name == predicates.name && slices.Contains(typeWords, folded) {
 		return rdfType, nil
@@ -208,7 +208,7 @@ func (r *Rememberer) replaceWords(s *kg.Snapshot, facts []compact.Fact, defined 
 			if !word.use || !word.of.Term.IsZero() {
 				continue
 			}
-			t, err := word.in.find(s, word.of.Label)
+			t, err := word.in.findWord(s, word.of.Label)
 			if errors.Is(err, errNoWord) && slices.Contains(defined, word.of.Label) {
 				if !made[word.of.Label] {
 					made[word.of.Label] = true

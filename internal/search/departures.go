@@ -77,8 +77,8 @@ func (d *departures) after(r kg.Revision) (list []textindex.Subject, known bool)
 	return slices.Compact(list), d.since <= r
 }
 
-// has reports whether a subject lost a text after a revision, and false if that is not known.
-func (d *departures) has(subject textindex.Subject, r kg.Revision) (lost, known bool) {
+// hasLost reports whether a subject lost a text after a revision, and false if that is not known.
+func (d *departures) hasLost(subject textindex.Subject, r kg.Revision) (lost, known bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.last[subject] > r, d.since <= r

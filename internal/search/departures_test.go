@@ -25,7 +25,7 @@ func TestDeparturesAreBounded(t *testing.T) {
 	if list, known := d.after(last); !known || len(list) != 0 {
 		t.Errorf("after the last revision: %d subjects, known: %t", len(list), known)
 	}
-	if lost, known := d.has(subject(MaxDepartures-1), last-1); !lost || !known {
+	if lost, known := d.hasLost(subject(MaxDepartures-1), last-1); !lost || !known {
 		t.Errorf("the last subject: lost %t, known %t", lost, known)
 	}
 	d.add(last+1, subject(7))
@@ -35,7 +35,7 @@ func TestDeparturesAreBounded(t *testing.T) {
 	if list, known := d.after(last - 2); !known || len(list) != 3 {
 		t.Errorf("past the bound, the newest departures are %v, known: %t", list, known)
 	}
-	if lost, known := d.has(subject(7), last); !lost || !known {
+	if lost, known := d.hasLost(subject(7), last); !lost || !known {
 		t.Errorf("the newest subject: lost %t, known %t", lost, known)
 	}
 }

@@ -45,8 +45,8 @@ func (f *AssertionFilter) isZero() bool {
 	return f.Authors == nil && f.Recorded.IsZero() && f.MinCertainty == 0
 }
 
-// admits reports whether an assertion meets the condition.
-func (f *AssertionFilter) admits(a *kg.Assertion) bool {
+// admitsAssertion reports whether an assertion meets the condition.
+func (f *AssertionFilter) admitsAssertion(a *kg.Assertion) bool {
 	return (f.Authors == nil || slices.Contains(f.Authors, a.Source)) && f.Recorded.Contains(a.Time) && a.EffectiveCertainty() >= f.MinCertainty
 }
 
@@ -191,7 +191,7 @@ func (c *compiledFilter) assertionsOf(q kg.IDQuad) (list []kg.Assertion, err err
 			return all, err
 		}
 		for i := range all {
-			if c.AssertionFilter.admits(&all[i]) {
+			if c.AssertionFilter.admitsAssertion(&all[i]) {
 				list = append(list, all[i])
 			}
 		}
@@ -219,7 +219,7 @@ func (c *compiledFilter) admitsSubject(subject kg.ID) (bool, error) {
 			return false, nil
 		}
 	}
-	return c.match.admits(subject)
+	return c.match.admitsSubject(subject)
 }
 
 // ofTexts returns the filter as the index of texts uses it. The functions note the first

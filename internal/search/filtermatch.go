@@ -49,9 +49,9 @@ func (m *MatchFilter) compile(ctx context.Context, snapshot *kg.Snapshot) (*comp
 	return &compiledMatch{ctx: ctx, snapshot: snapshot, name: name, pattern: compiled}, nil
 }
 
-// admits reports whether an entity is the value of the variable in a solution. A nil match
-// admits all.
-func (c *compiledMatch) admits(subject kg.ID) (bool, error) {
+// admitsSubject reports whether an entity is the value of the variable in a solution. A nil match
+// admits all subjects.
+func (c *compiledMatch) admitsSubject(subject kg.ID) (bool, error) {
 	if c == nil {
 		return true, nil
 	}

@@ -239,7 +239,7 @@ func (n *nearSearch) isHit(k *vectorindex.Key) (bool, error) {
 	if fits, err := n.admitsSubject(k.Subject.ID); err != nil || !fits {
 		return false, err
 	}
-	return n.isShown(k, n.filter.AssertionFilter.admits)
+	return n.isShown(k, n.filter.AssertionFilter.admitsAssertion)
 }
 
 // isShown reports whether the snapshot shows the assertion that a vector belongs to, and it meets

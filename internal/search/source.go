@@ -179,7 +179,7 @@ func (h *hits) Hit(id kg.ID) (pattern.TextHit, bool, error) {
 	if err = cmp.Or(err, h.failed); err != nil {
 		return pattern.TextHit{}, false, err
 	}
-	lost, known := h.service.departed.has(subject, h.snapshot.Revision())
+	lost, known := h.service.departed.hasLost(subject, h.snapshot.Revision())
 	if err := h.checkKnown(known); err != nil {
 		return pattern.TextHit{}, false, err
 	}

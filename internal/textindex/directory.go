@@ -2,7 +2,6 @@ package textindex
 
 import (
 	"bufio"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -16,24 +15,8 @@ import (
 	"koine/internal/sealed"
 )
 
-// manifestName is the file that names the others.
-const manifestName = "manifest"
-
 // manifestVersion changes with the meaning of the files.
-const manifestVersion = 2
-
-// manifest names the files of an index, and the place in the log that they stand for.
-type manifest struct {
-	Version  int           `json:"version"`
-	Place    string        `json:"place"`
-	Segments []segmentFile `json:"segments"`
-}
-
-// segmentFile is a segment, with the file of the texts that were removed since.
-type segmentFile struct {
-	Name    string `json:"name"`
-	Removed string `json:"removed,omitempty"`
-}
+const manifestVersion = 3
 
 // Open opens the index in a directory, which it creates, and returns the place that the
 // last Save named. A directory that is empty, or that has files that are damaged or of
@@ -56,22 +39,15 @@ func Open(dir string) (x *Index, place string, unusable, err error) {
 }
 
 func (x *Index) loadSegments() (place string, err error) {
-	image, err := os.ReadFile(filepath.Join(x.dir, manifestName))
+	image, err := os.ReadFile(filepath.Join(x.dir, sealed.ManifestName))
 	if err != nil {
 		return "", err
 	}
-	r, err := openImage(image)
+	m, err := sealed.ParseManifest(image, manifestVersion)
 	if err != nil {
-		return "", fmt.Errorf("%s: %w", manifestName, err)
+		return "", err
 	}
-	var m manifest
-	if err := json.Unmarshal(r.readBytes(), &m); err != nil {
-		return "", fmt.Errorf("%s: %w", manifestName, err)
-	}
-	if m.Version != manifestVersion {
-		return "", fmt.Errorf("%s: version %d, and not %d", manifestName, m.Version, manifestVersion)
-	}
-	for _, f := range m.Segments {
+	for _, f := range m.Files {
 		s, err := openFile(filepath.Join(x.dir, filepath.Base(f.Name)), true)
 		if err != nil {
 			return "", fmt.Errorf("%s: %w", f.Name, err)
@@ -104,14 +80,14 @@ func (x *Index) Save(place string) error {
 	}
 	x.mu.Unlock()
 
-	m := manifest{Version: manifestVersion, Place: place}
-	used := map[string]bool{manifestName: true}
+	m := sealed.Manifest{Version: manifestVersion, Place: place}
+	used := map[string]bool{sealed.ManifestName: true}
 	var written []*segment
 	for i, s := range list {
 		if s.file.Name == "" {
-			name := x.names.take(x.dir, "segment")
+			name := x.names.reserveName(x.dir, "segment")
 			if err := x.writeFile(name, s.image); err != nil {
-				x.names.release(name)
+				x.names.freeName(name)
 				return err
 			}
 			x.mu.Lock()
@@ -120,9 +96,9 @@ func (x *Index) Save(place string) error {
 			written = append(written, s)
 		}
 		if removed[i] != nil {
-			s.file.Removed = x.names.take(x.dir, "removed")
+			s.file.Removed = x.names.reserveName(x.dir, "removed")
 			if err := x.writeFile(s.file.Removed, removed[i]); err != nil {
-				x.names.release(s.file.Removed)
+				x.names.freeName(s.file.Removed)
 				x.mu.Lock()
 				s.changed = true
 				x.mu.Unlock()
@@ -130,14 +106,13 @@ func (x *Index) Save(place string) error {
 			}
 		}
 		used[s.file.Name], used[s.file.Removed] = true, true
-		m.Segments = append(m.Segments, s.file)
+		m.Files = append(m.Files, s.file)
 	}
-	text, err := json.Marshal(m)
+	image, err := m.Seal()
 	if err != nil {
 		return err
 	}
-	image := imageOf(func(w *imageWriter) { w.putBytes(text) })
-	if err := x.writeFile(manifestName, image); err != nil {
+	if err := x.writeFile(sealed.ManifestName, image); err != nil {
 		return err
 	}
 	for _, s := range written {
@@ -158,7 +133,7 @@ func (x *Index) writeFile(name string, content []byte) error {
 
 // mergeInFile merges segments in a file.
 func (x *Index) mergeInFile(list []*segment) (*segment, error) {
-	name := x.names.take(x.dir, "segment")
+	name := x.names.reserveName(x.dir, "segment")
 	path := filepath.Join(x.dir, name)
 	err := sealed.WriteFileFrom(path, func(to io.Writer) error {
 		out := bufio.NewWriterSize(to, 1<<20)
@@ -171,7 +146,7 @@ func (x *Index) mergeInFile(list []*segment) (*segment, error) {
 		s, err = openFile(path, false)
 	}
 	if err != nil {
-		x.names.release(name)
+		x.names.freeName(name)
 		return nil, err
 	}
 	s.file.Name = name
@@ -186,9 +161,9 @@ type names struct {
 	taken  map[string]bool
 }
 
-// take returns the name of a file that is not there. It is not removed until a manifest has
-// named it, or release.
-func (n *names) take(dir, kind string) string {
+// reserveName returns the name of a file that is not there. The file is not removed until a
+// manifest has named it, or freeName.
+func (n *names) reserveName(dir, kind string) string {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	for {
@@ -204,8 +179,8 @@ func (n *names) take(dir, kind string) string {
 	}
 }
 
-// release notes that a file is not needed.
-func (n *names) release(name string) {
+// freeName notes that a file is not needed.
+func (n *names) freeName(name string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	delete(n.taken, name)

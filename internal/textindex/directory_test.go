@@ -10,6 +10,7 @@ import (
 	"sync"
 	"testing"
 
+	"koine/internal/sealed"
 	"koine/internal/textindex/words"
 	"koine/kg"
 )
@@ -203,7 +204,7 @@ func TestKilledSave(t *testing.T) {
 			if files++; files < step {
 				return nil
 			}
-			if name == manifestName {
+			if name == sealed.ManifestName {
 				want, place = after, "after"
 			}
 			written[name[:7]] = true
@@ -216,7 +217,7 @@ func TestKilledSave(t *testing.T) {
 		if !errors.Is(err, killed) {
 			t.Fatal(err)
 		}
-		for _, name := range []string{manifestName, "segment-00000099", "removed-00000099"} {
+		for _, name := range []string{sealed.ManifestName, "segment-00000099", "removed-00000099"} {
 			if err := os.WriteFile(filepath.Join(dir, name+".new"), []byte("a part of"), 0o600); err != nil {
 				t.Fatal(err)
 			}
@@ -288,7 +289,7 @@ func TestSettledIndex(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.index.names.release(again.file.Name)
+	w.index.names.freeName(again.file.Name)
 	if err := w.index.Save("d"); err != nil || has(again.file.Name) {
 		t.Errorf("the file of a merge that is not used is there: %v, %v", has(again.file.Name), err)
 	}

@@ -184,7 +184,7 @@ func (x *Index) mergeRange(list []*segment, first int) {
 	// Searches may have added segments behind these, and Save moved some to files.
 	for _, s := range x.segments[first : first+len(list)] {
 		s.release()
-		x.names.release(s.file.Name)
+		x.names.freeName(s.file.Name)
 	}
 	x.segments = slices.Concat(x.segments[:first], []*segment{merged}, x.segments[first+len(list):])
 }

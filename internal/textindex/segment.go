@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"sort"
 
+	"koine/internal/sealed"
 	"koine/internal/textindex/words"
 	"koine/kg"
 )
@@ -69,7 +70,7 @@ type segment struct {
 	// withdrawn has how many removed texts of a group still count in the postings of a term.
 	withdrawn map[groupTerm]uint32
 	changed   bool        // since removed was written
-	file      segmentFile // no name before the first Save
+	file      sealed.File // no name before the first Save
 	unmap     func()      // nil for an image in memory
 }
 

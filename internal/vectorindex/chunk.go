@@ -47,7 +47,7 @@ type chunk struct {
 	gone    int      // how many bits are set
 	changed bool     // since the removed rows were saved
 
-	file      chunkFile
+	file      sealed.File
 	savedRows int // in the file
 	unmap     func()
 }

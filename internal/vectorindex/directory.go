@@ -3,7 +3,6 @@ package vectorindex
 import (
 	"cmp"
 	"encoding/binary"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -16,24 +15,8 @@ import (
 	"koine/internal/sealed"
 )
 
-// manifestName is the file that names the others.
-const manifestName = "manifest"
-
 // manifestVersion changes with the meaning of the files.
-const manifestVersion = 1
-
-// manifest names the files of an index, and the place in the log that they stand for.
-type manifest struct {
-	Version int         `json:"version"`
-	Place   string      `json:"place"`
-	Chunks  []chunkFile `json:"chunks"`
-}
-
-// chunkFile is a chunk, with the file of the vectors that were removed since.
-type chunkFile struct {
-	Name    string `json:"name"`
-	Removed string `json:"removed,omitempty"`
-}
+const manifestVersion = 2
 
 // Open opens the index in a directory, which it creates, and returns the place that the last
 // Save named. A directory that is empty, or that has files that are damaged or of another
@@ -56,15 +39,15 @@ func Open(dir string) (x *Index, place string, unusable, err error) {
 }
 
 func (x *Index) loadChunks() (place string, err error) {
-	image, err := os.ReadFile(filepath.Join(x.dir, manifestName))
+	image, err := os.ReadFile(filepath.Join(x.dir, sealed.ManifestName))
 	if err != nil {
 		return "", err
 	}
-	m, err := parseManifest(image)
+	m, err := sealed.ParseManifest(image, manifestVersion)
 	if err != nil {
 		return "", err
 	}
-	for _, f := range m.Chunks {
+	for _, f := range m.Files {
 		c, err := openFile(filepath.Join(x.dir, filepath.Base(f.Name)))
 		if err != nil {
 			return "", fmt.Errorf("%s: %w", f.Name, err)
@@ -77,20 +60,6 @@ func (x *Index) loadChunks() (place string, err error) {
 		}
 	}
 	return m.Place, nil
-}
-
-func parseManifest(image []byte) (m manifest, err error) {
-	content, err := sealed.Open(image)
-	if err == nil {
-		err = json.Unmarshal(content, &m)
-	}
-	if err == nil && m.Version != manifestVersion {
-		err = fmt.Errorf("version %d, and not %d", m.Version, manifestVersion)
-	}
-	if err != nil {
-		return m, fmt.Errorf("%s: %w", manifestName, err)
-	}
-	return m, nil
 }
 
 // maxOpenTries bounds how often OpenFiles begins anew because an index was saved meanwhile.
@@ -115,7 +84,7 @@ func openSaved(dir string) (list []*os.File, err error) {
 			list = nil
 		}
 	}()
-	f, err := os.Open(filepath.Join(dir, manifestName))
+	f, err := os.Open(filepath.Join(dir, sealed.ManifestName))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	} else if err != nil {
@@ -126,14 +95,14 @@ func openSaved(dir string) (list []*os.File, err error) {
 	if err != nil {
 		return list, err
 	}
-	m, err := parseManifest(image)
-	if err == nil && len(m.Chunks) == 0 {
+	m, err := sealed.ParseManifest(image, manifestVersion)
+	if err == nil && len(m.Files) == 0 {
 		return nil, f.Close()
 	}
 	if err == nil {
 		_, err = f.Seek(0, io.SeekStart)
 	}
-	for _, c := range m.Chunks {
+	for _, c := range m.Files {
 		for _, name := range []string{c.Name, c.Removed} {
 			if name == "" || err != nil {
 				continue
@@ -215,7 +184,7 @@ func (x *Index) Save(place string) error {
 	list := x.beginSave()
 	x.mu.Unlock()
 
-	m, used := manifest{Version: manifestVersion, Place: place}, map[string]bool{manifestName: true}
+	m, used := sealed.Manifest{Version: manifestVersion, Place: place}, map[string]bool{sealed.ManifestName: true}
 	err := func() error {
 		for i := range list {
 			f, err := x.writeChunk(&list[i])
@@ -223,13 +192,13 @@ func (x *Index) Save(place string) error {
 				return err
 			}
 			used[f.Name], used[f.Removed] = true, true
-			m.Chunks = append(m.Chunks, f)
+			m.Files = append(m.Files, f)
 		}
-		text, err := json.Marshal(m)
+		image, err := m.Seal()
 		if err != nil {
 			return err
 		}
-		return sealed.WriteFile(filepath.Join(x.dir, manifestName), sealed.Seal(text))
+		return sealed.WriteFile(filepath.Join(x.dir, sealed.ManifestName), image)
 	}()
 	x.mu.Lock()
 	if err != nil {
@@ -238,7 +207,7 @@ func (x *Index) Save(place string) error {
 		}
 	} else {
 		for i, s := range list {
-			s.chunk.file, s.chunk.savedRows = m.Chunks[i], s.copy.countRows()
+			s.chunk.file, s.chunk.savedRows = m.Files[i], s.copy.countRows()
 		}
 	}
 	x.mu.Unlock()
@@ -286,7 +255,7 @@ func (x *Index) beginSave() (list []saving) {
 			}
 			s.copy.groups = slices.Clone(c.groups)
 			if s.whole {
-				s.copy.file = chunkFile{}
+				s.copy.file = sealed.File{}
 			}
 			if c.gone > 0 && (c.changed || s.whole) {
 				for _, bits := range c.removed {
@@ -301,7 +270,7 @@ func (x *Index) beginSave() (list []saving) {
 }
 
 // writeChunk writes the changed parts of a chunk, and returns its files.
-func (x *Index) writeChunk(s *saving) (chunkFile, error) {
+func (x *Index) writeChunk(s *saving) (sealed.File, error) {
 	f := s.copy.file
 	if s.whole {
 		f.Name = x.newName("chunk")

@@ -206,7 +206,7 @@ func TestOpenFilesBesideSaves(t *testing.T) {
 	// A file that stays away is an error, and not an endless search for it.
 	entries, err := os.ReadDir(dir)
 	for _, e := range entries {
-		if e.Name() != manifestName {
+		if e.Name() != sealed.ManifestName {
 			err = cmp.Or(err, os.Remove(filepath.Join(dir, e.Name())))
 		}
 	}

@@ -239,12 +239,6 @@ func (n *statementNode) Write(w *executor.Writer) error {
 // statementNodes are the loaded statements of a list.
 type statementNodes []statementNode
 
-// Write writes the list.
-func (list statementNodes) Write(w *executor.Writer) error {
-	list.write(w)
-	return nil
-}
-
 func (list statementNodes) write(w *writer) {
 	scalar.WriteList(w, len(list), func(i int) { list[i].write(w) })
 }

@@ -21,7 +21,7 @@ type agent struct {
 }
 
 func (t tools) listAgents(ctx context.Context, a agentsArgs) (string, list[agent], error) {
-	variables, err := a.variables("capability", a.Capability)
+	variables, err := a.pageVariables("capability", a.Capability)
 	if err != nil {
 		return "", list[agent]{}, err
 	}
@@ -72,7 +72,7 @@ type channelItem struct {
 }
 
 func (t tools) listChannels(ctx context.Context, a pageArgs) (string, list[channelItem], error) {
-	variables, err := a.variables()
+	variables, err := a.pageVariables()
 	if err != nil {
 		return "", list[channelItem]{}, err
 	}
@@ -150,7 +150,7 @@ type readArgs struct {
 }
 
 func (t tools) readChannel(ctx context.Context, a readArgs) (string, list[message], error) {
-	variables, err := a.variables("id", a.Channel, "order", "DESC")
+	variables, err := a.pageVariables("id", a.Channel, "order", "DESC")
 	if err != nil {
 		return "", list[message]{}, err
 	}
@@ -177,7 +177,7 @@ type inboxArgs struct {
 
 // listInbox lists messages to the caller. Read ones are left out here: the list of the server has all.
 func (t tools) listInbox(ctx context.Context, a inboxArgs) (string, list[message], error) {
-	variables, err := a.variables()
+	variables, err := a.pageVariables()
 	if err != nil {
 		return "", list[message]{}, err
 	}

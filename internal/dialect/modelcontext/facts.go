@@ -50,9 +50,9 @@ type pageArgs struct {
 	After string `json:"after,omitempty" jsonschema:"next of the answer before, to go on"`
 }
 
-// variables returns the variables first and after, and those given by name and value. Empty
+// pageVariables returns the variables first and after, and those given by name and value. Empty
 // values are absent.
-func (a pageArgs) variables(more ...any) (map[string]any, error) {
+func (a pageArgs) pageVariables(more ...any) (map[string]any, error) {
 	if a.Limit == 0 {
 		a.Limit = defaultListed
 	}
@@ -172,7 +172,7 @@ type hit struct {
 }
 
 func (t tools) searchWords(ctx context.Context, a searchArgs) (string, list[hit], error) {
-	variables, err := a.variables("query", a.Query)
+	variables, err := a.pageVariables("query", a.Query)
 	if err != nil {
 		return "", list[hit]{}, err
 	}

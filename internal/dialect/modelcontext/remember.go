@@ -93,7 +93,7 @@ func (t tools) defineWord(ctx context.Context, a defineArgs) (string, rememberAn
 
 // rememberAnswer returns the answer for a payload, and a text that begins with a verb.
 func (t tools) rememberAnswer(ctx context.Context, verb string, r *remembered) (string, rememberAnswer, error) {
-	text, change, err := r.Update.answer(fmt.Sprintf("%s with %d new statements", verb, r.Update.StatementsAffected))
+	text, change, err := r.Update.describeUpdate(fmt.Sprintf("%s with %d new statements", verb, r.Update.StatementsAffected))
 	out := rememberAnswer{changeAnswer: change, Known: len(r.Known), Entities: []namedEntity{}, Contradictions: []contradiction{}}
 	if err != nil {
 		return "", out, err
@@ -114,7 +114,7 @@ func (t tools) rememberAnswer(ctx context.Context, verb string, r *remembered) (
 		text += fmt.Sprintf("\n(%s) %s %s", e.Label, how, prefixes.Shorten(e.IRI))
 	}
 	for i := range r.Contradictions {
-		c := r.Contradictions[i].answer(prefixes)
+		c := r.Contradictions[i].describeContradiction(prefixes)
 		out.Contradictions = append(out.Contradictions, c)
 		text += "\nContradiction: " + c.formatText()
 	}

@@ -51,7 +51,7 @@ func (t tools) listProposals(ctx context.Context, a proposalsArgs) (string, list
 	if a.Status == "" {
 		a.Status = "PENDING"
 	}
-	variables, err := a.variables("status", a.Status)
+	variables, err := a.pageVariables("status", a.Status)
 	if err != nil {
 		return "", list[proposal]{}, err
 	}

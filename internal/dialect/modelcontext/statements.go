@@ -68,7 +68,7 @@ func (t tools) applyPatches(ctx context.Context, verb string, patches []map[stri
 		return "", changeAnswer{}, err
 	}
 	u := &answer.ApplyPatches
-	return u.answer(fmt.Sprintf("%s %d of %d facts", verb, u.StatementsAffected, len(patches)))
+	return u.describeUpdate(fmt.Sprintf("%s %d of %d facts", verb, u.StatementsAffected, len(patches)))
 }
 
 // updateNode is an ApplyPatchesPayload.
@@ -83,8 +83,8 @@ type updateNode struct {
 
 const updateFields = `{ success statementsAffected verificationStatus verificationDetails revision proposalId }`
 
-// answer returns the answer for an update, and done with its revision if it is not held.
-func (u *updateNode) answer(done string) (string, changeAnswer, error) {
+// describeUpdate returns the answer for an update, and done with its revision if it is not held.
+func (u *updateNode) describeUpdate(done string) (string, changeAnswer, error) {
 	out := changeAnswer{Changed: u.StatementsAffected, Revision: u.Revision, Proposal: u.ProposalID}
 	switch {
 	case u.ProposalID != "":
@@ -293,7 +293,7 @@ type historyArgs struct {
 }
 
 func (t tools) listHistory(ctx context.Context, a historyArgs) (string, list[change], error) {
-	variables, err := a.variables("iri", a.Name)
+	variables, err := a.pageVariables("iri", a.Name)
 	if err != nil {
 		return "", list[change]{}, err
 	}
@@ -334,7 +334,7 @@ func (t tools) listChanges(ctx context.Context, a changesArgs) (string, list[cha
 	if a.Since == "" {
 		order = "DESC"
 	}
-	variables, err := a.variables("since", a.Since, "order", order)
+	variables, err := a.pageVariables("since", a.Since, "order", order)
 	if err != nil {
 		return "", list[change]{}, err
 	}
@@ -363,7 +363,7 @@ type contradictionNode struct {
 
 const contradictionFields = `{ kind reason statements { statement ` + recordFields + ` assertions ` + assertionFields + ` } }`
 
-func (n *contradictionNode) answer(p *kg.Prefixes) contradiction {
+func (n *contradictionNode) describeContradiction(p *kg.Prefixes) contradiction {
 	c := contradiction{Kind: n.Kind, Reason: n.Reason}
 	for i := range n.Statements {
 		c.Facts = append(c.Facts, writeFact(&n.Statements[i].Statement, p, n.Statements[i].Assertions...))
@@ -376,7 +376,7 @@ func (c *contradiction) formatText() string {
 }
 
 func (t tools) listContradictions(ctx context.Context, a pageArgs) (string, list[contradiction], error) {
-	variables, err := a.variables()
+	variables, err := a.pageVariables()
 	if err != nil {
 		return "", list[contradiction]{}, err
 	}
@@ -389,7 +389,7 @@ func (t tools) listContradictions(ctx context.Context, a pageArgs) (string, list
 	}
 	out := connection[contradiction]{PageInfo: answer.Contradictions.PageInfo}
 	for i := range answer.Contradictions.Nodes {
-		out.Nodes = append(out.Nodes, answer.Contradictions.Nodes[i].answer(prefixes))
+		out.Nodes = append(out.Nodes, answer.Contradictions.Nodes[i].describeContradiction(prefixes))
 	}
 	return listOf(out, "There are no contradictions.", (*contradiction).formatText)
 }
