@@ -232,6 +232,9 @@ func (c *conversing) withSearch(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.engine = graph.NewEngine(graph.Deps{Store: c.store, Prefixes: prefixes, Search: texts, Channels: c.service, Logger: slog.New(slog.NewTextHandler(c.log, nil))}, graph.Options{})
+	if err := texts.WaitFor(t.Context(), c.store.Head().Revision); err != nil { // until it is built no search waits
+		t.Fatal(err)
+	}
 }
 
 // Readers of a channel find its messages, with channel and author. Others learn

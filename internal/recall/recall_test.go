@@ -72,8 +72,12 @@ func (f *fixture) add(text string) {
 	}
 }
 
+// recall recalls at the head, after the index knows it.
 func (f *fixture) recall(agent kg.AgentID, q recall.Request) recall.Answer {
 	f.t.Helper()
+	if err := f.by.Search.WaitFor(f.t.Context(), f.store.Head().Revision); err != nil {
+		f.t.Fatal(err)
+	}
 	s, err := f.store.View(f.t.Context(), kg.View{Principal: kg.Principal{ID: agent}})
 	if err != nil {
 		f.t.Fatal(err)

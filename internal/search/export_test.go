@@ -29,3 +29,9 @@ func (s *Service) WaitForHistory(ctx context.Context) error {
 
 // HistoryTexts returns the number of texts in the history.
 func (s *Service) HistoryTexts() uint64 { return s.history.texts.Size().Texts }
+
+// MarkFollowing makes searches wait as from Start on.
+func (s *Service) MarkFollowing() { s.follows.Store(true) }
+
+// Waiting returns how many searches wait.
+func (s *Service) Waiting() int32 { return s.waiting.Load() }

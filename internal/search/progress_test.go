@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"testing"
 
@@ -146,6 +147,46 @@ func TestIndexBehindCatchesUp(t *testing.T) {
 	f.want("agent://ann", "salt", "new")
 	if p := f.Progress(); p.CatchingUp || p.Done != commits || p.Total != commits || p.Behind != 0 {
 		t.Errorf("the progress is %+v", p)
+	}
+}
+
+// A search waits for a small index that is being built, so that callers find what they wrote a
+// moment after the start; and not for a large one.
+func TestSearchesWaitForASmallIndex(t *testing.T) {
+	for _, most := range []bool{true, false} {
+		f := open(t, t.TempDir())
+		if err := f.Close(); err != nil {
+			t.Fatal(err)
+		}
+		n := search.MaxAwaited
+		if !most {
+			n++
+		}
+		var patches []kg.Patch
+		for i := range n {
+			patches = append(patches, text("", "s", "label", fmt.Sprint("crystal ", i)))
+		}
+		f.apply(patches...)
+		if err := os.RemoveAll(filepath.Join(f.dir, "search")); err != nil {
+			t.Fatal(err)
+		}
+		f.reopen()
+		f.MarkFollowing()
+		found := make(chan search.Page)
+		go func() { found <- f.searchNow("crystal") }()
+		if most {
+			for f.Waiting() == 0 {
+				runtime.Gosched()
+			}
+			f.Start()
+		}
+		if page := <-found; page.Building == most || (len(page.Hits) == 1) != most {
+			t.Errorf("of %d statements the search answers %d hits at revision %d, building: %v", n, len(page.Hits), page.Revision, page.Building)
+		}
+		if !most {
+			f.Start()
+		}
+		f.close()
 	}
 }
 

@@ -98,10 +98,12 @@ type Match struct {
 func (m *Match) Text() string { return strings.Join(m.Pieces, "") }
 
 // MaxCatchUp bounds the time that a search waits for an index that is behind the snapshot, and
-// MaxWait the time that it waits for Request.MinRevision.
+// MaxWait the time that it waits for Request.MinRevision. An index of a store with more than
+// MaxAwaited statements takes longer to build: no search waits for that.
 const (
 	MaxCatchUp = time.Second
 	MaxWait    = 5 * time.Second
+	MaxAwaited = 10_000
 )
 
 // Search returns hits that the snapshot shows. Messages are among them if its view has
@@ -241,7 +243,7 @@ func (s *Service) awaitIndex(ctx context.Context, should, must kg.Revision) erro
 			return e
 		}
 	}
-	if _, building := s.Revision(); building {
+	if !s.comesSoon() {
 		return nil
 	}
 	wait, cancel := context.WithTimeout(ctx, MaxCatchUp)
@@ -250,6 +252,13 @@ func (s *Service) awaitIndex(ctx context.Context, should, must kg.Revision) erro
 		return ctx.Err()
 	}
 	return nil
+}
+
+// comesSoon reports whether the index may know all commits of now within MaxCatchUp.
+func (s *Service) comesSoon() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.follows.Load() && (!s.building || s.total <= MaxAwaited)
 }
 
 // findBest returns the hits with the best scores.

@@ -78,6 +78,7 @@ type Service struct {
 
 	wanted   chan struct{} // capacity 1: a search begins to wait
 	waiting  atomic.Int32  // searches that wait
+	follows  atomic.Bool   // from Start on
 	changing sync.Mutex    // held while changes of the log are indexed
 
 	mu       sync.Mutex
@@ -138,6 +139,7 @@ func Open(store *kg.Store, o Options) (*Service, error) {
 
 // Start follows the log until Close.
 func (s *Service) Start() {
+	s.follows.Store(true)
 	s.jobs.Start("follow the log for search", s.followLog)
 	s.jobs.Start("save the text index", s.saveAlways)
 	if s.history != nil {
