@@ -245,3 +245,56 @@ func BenchmarkFilterIndex(b *testing.B) {
 		b.Fatal("nothing matched")
 	}
 }
+
+// BenchmarkWalk passes over all statements of a property by WalkIDs, in turns with a bare
+// Badger iterator over the same keys, and with MatchIDs. It reports per statement.
+func BenchmarkWalk(b *testing.B) {
+	s := loadedMovies(b)
+	snap := viewBench(b, s)
+	defer snap.Close()
+	id, _, err := snap.ID(IRI(fb + "film/film/directed_by"))
+	if err != nil {
+		b.Fatal(err)
+	}
+	prefix, _ := keys.POSG.AppendPrefix(nil, IDQuad{Predicate: id})
+	var walked, matched, raw int
+	sides := []func(){
+		func() {
+			walked = 0
+			if err := WalkIDs(snap, IDPattern{Predicate: id}, func(*IDQuad) error { walked++; return nil }); err != nil {
+				b.Fatal(err)
+			}
+		},
+		func() {
+			txn := s.db.NewTransactionAt(uint64(s.Head().Revision), false)
+			it := txn.NewIterator(badger.IteratorOptions{Prefix: prefix})
+			raw = rawPrefix(it, prefix, false)
+			it.Close()
+			txn.Discard()
+		},
+		func() {
+			matched = 0
+			for _, err := range snap.MatchIDs(IDPattern{Predicate: id}, nil) {
+				if err != nil {
+					b.Fatal(err)
+				}
+				matched++
+			}
+		},
+	}
+	var took [3]time.Duration
+	for b.Loop() {
+		for i, side := range sides {
+			start := time.Now()
+			side()
+			took[i] += time.Since(start)
+		}
+	}
+	if walked != matched || walked != raw || walked == 0 {
+		b.Fatalf("%d, %d and %d statements", walked, matched, raw)
+	}
+	for i, unit := range []string{"walk-ns/statement", "badger-ns/statement", "match-ns/statement"} {
+		b.ReportMetric(float64(took[i].Nanoseconds())/float64(b.N)/float64(walked), unit)
+	}
+	b.ReportMetric(float64(took[0])/float64(took[1]), "x-badger")
+}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"koine/kg/internal/index"
@@ -17,6 +18,7 @@ type noKV struct{}
 
 func (noKV) Get([]byte, func([]byte) error) (bool, error) { return false, nil }
 func (noKV) Scan([]byte) index.Cursor                     { return noCursor{} }
+func (noKV) Walk([]byte, func([]byte) bool) error         { return nil }
 
 type noCursor struct{}
 
@@ -38,6 +40,13 @@ func contents(t *testing.T, o index.KV) map[string]string {
 		if err := c.Value(func(v []byte) error { out[string(c.Key())] = string(v); return nil }); err != nil {
 			t.Fatal(err)
 		}
+	}
+	var walked []string
+	if err := o.Walk([]byte("k"), func(key []byte) bool { walked = append(walked, string(key)); return true }); err != nil {
+		t.Fatal(err)
+	}
+	if want := slices.Sorted(maps.Keys(out)); !slices.Equal(walked, want) {
+		t.Fatalf("Walk came to %v, want %v", walked, want)
 	}
 	return out
 }

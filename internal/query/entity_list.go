@@ -208,6 +208,9 @@ func scanPage[K any](find func() (Page[K], error)) iter.Seq2[K, error] {
 
 // Group groups the entities that match.
 func (l *EntityList) Group(s *kg.Snapshot, by *EntityGrouping) ([]Group, error) {
+	if groups, done, err := l.groupByRun(s, by); done || err != nil {
+		return groups, err
+	}
 	t := NewGroupTable(s, by)
 	for e, err := range l.matches(s, nil, nil) {
 		if err == nil {

@@ -17,10 +17,25 @@ type Grouping[T any] struct {
 	// assertions reports that each assertion of a statement is grouped on its
 	// own.
 	assertions bool
+	// names are the predicates, attributes or variables of the keys, "" for others.
+	names []string
 }
 
-func (g *Grouping[T]) addKey(as string, of extract[T]) {
+func (g *Grouping[T]) addKey(as, name string, of extract[T]) {
 	g.keys, g.Names, g.Keys = append(g.keys, of), append(g.Names, as), g.Keys+1
+	g.names = append(g.names, name)
+}
+
+// finish completes the grouping.
+func (g *Grouping[T]) finish(o GroupOptions) error {
+	g.sizesOnly = !slices.ContainsFunc(g.compute, func(c computation[T]) bool { return c.value != nil })
+	return g.complete(o)
+}
+
+// countsByOneKey reports whether the groups have one key, with a name, and nothing
+// but their sizes is computed.
+func (g *Grouping[T]) countsByOneKey() bool {
+	return len(g.keys) == 1 && g.names[0] != "" && g.sizesOnly && !g.assertions
 }
 
 // addValue adds a computed value, after all keys. of is nil for the elements
@@ -174,10 +189,17 @@ func (t *GroupTable[T]) findGroup(key groupKey) (int, error) {
 
 func (t *GroupTable[T]) countMember(c *cell, fn AggregateFunction, m termNumber) error {
 	c.count++
-	v := &t.members.values[m]
 	switch fn {
+	case Count:
+		return nil
 	case CountDistinct:
 		return t.noteDistinct(c, m)
+	}
+	if err := t.members.load(m); err != nil {
+		return err
+	}
+	v := &t.members.values[m]
+	switch fn {
 	case Min:
 		if c.best == noTerm || v.compareTo(&t.members.values[c.best]) < 0 {
 			c.best = m
@@ -216,7 +238,10 @@ func (t *GroupTable[T]) cellResult(c *cell, fn AggregateFunction) kg.Term {
 	case CountDistinct:
 		return kg.Integer(int64(len(c.distinct)))
 	case Min, Max:
-		return t.termOf(c.best)
+		if c.best == noTerm {
+			return kg.Term{}
+		}
+		return t.members.values[c.best].term
 	case Sum:
 		if c.sum == nil {
 			return kg.Integer(0)
@@ -231,35 +256,88 @@ func (t *GroupTable[T]) cellResult(c *cell, fn AggregateFunction) kg.Term {
 	return kg.Integer(int64(c.count))
 }
 
-func (t *GroupTable[T]) termOf(m termNumber) kg.Term {
+// keyTerm returns the term of a key, the zero Term for null.
+func (t *GroupTable[T]) keyTerm(m termNumber) (kg.Term, error) {
 	if m == noTerm {
-		return kg.Term{}
+		return kg.Term{}, nil
 	}
-	return t.members.values[m].term
+	err := t.members.load(m)
+	return t.members.values[m].term, err
 }
 
 // Groups returns the groups that the field shows, ordered by the requested keys,
 // then by decreasing size, then by their key terms, so that the order is
-// deterministic.
+// deterministic. It reads the terms of the keys of those that may be shown.
 func (t *GroupTable[T]) Groups() ([]Group, error) {
+	candidates, err := t.candidates()
+	if err != nil {
+		return nil, err
+	}
 	shown := topN[*Group, Group]{order: t.plan.order, compare: t.plan.compareGroups, n: t.plan.first}
-	var scratch Group
-	for i := range t.keys {
-		scratch.Count, scratch.Terms = t.counts[i], scratch.Terms[:0]
-		for _, m := range t.keys[i][:t.plan.Keys] {
-			scratch.Terms = append(scratch.Terms, t.termOf(m))
+	for _, c := range candidates {
+		var one Group
+		if err := t.fillGroup(&one, c.at, true); err != nil {
+			return nil, err
 		}
-		for k, c := range t.groupCells(i) {
-			scratch.Terms = append(scratch.Terms, t.cellResult(&c, t.plan.compute[k].fn))
-		}
-		if !t.plan.meetsHaving(&scratch) {
-			continue
-		}
-		if err := shown.add(&scratch, Group{slices.Clone(scratch.Terms), scratch.Count}); err != nil {
+		if err := shown.add(&one, one); err != nil {
 			return nil, err
 		}
 	}
 	return shown.firstKeys(), nil
+}
+
+// rankedGroup is the index of a group with its place in the order.
+type rankedGroup struct {
+	rank  rank
+	count uint64
+	at    int
+}
+
+// candidates returns the groups that may be shown: those that meet the conditions
+// and are not behind the last one, as far as the order tells without key terms.
+func (t *GroupTable[T]) candidates() ([]rankedGroup, error) {
+	byKey := slices.ContainsFunc(t.plan.orderIndexes, func(i int) bool { return i >= 0 && i < t.plan.Keys })
+	reads := byKey || t.plan.havingReadsKeys
+	first := topTies[rankedGroup]{n: t.plan.first, compare: func(a, b *rankedGroup) int {
+		return cmp.Or(t.plan.order.compare(a.rank, b.rank), cmp.Compare(b.count, a.count))
+	}}
+	var scratch Group
+	for i := range t.keys {
+		r := rankedGroup{count: t.counts[i], at: i}
+		if len(t.plan.having) > 0 || len(t.plan.order) > 0 {
+			if err := t.fillGroup(&scratch, i, reads); err != nil {
+				return nil, err
+			}
+			if !t.plan.meetsHaving(&scratch) {
+				continue
+			}
+			var err error
+			if r.rank, err = t.plan.order.rankOf(&scratch); err != nil {
+				return nil, err
+			}
+		}
+		first.add(r)
+	}
+	return first.all(), nil
+}
+
+// fillGroup sets the terms of a group. Without keys, these are placeholders.
+func (t *GroupTable[T]) fillGroup(to *Group, at int, keys bool) error {
+	to.Count, to.Terms = t.counts[at], to.Terms[:0]
+	for _, m := range t.keys[at][:t.plan.Keys] {
+		term := placeholder
+		if keys || m == noTerm {
+			var err error
+			if term, err = t.keyTerm(m); err != nil {
+				return err
+			}
+		}
+		to.Terms = append(to.Terms, term)
+	}
+	for k, c := range t.groupCells(at) {
+		to.Terms = append(to.Terms, t.cellResult(&c, t.plan.compute[k].fn))
+	}
+	return nil
 }
 
 // Group is a group in the answer: the terms of its keys followed by its

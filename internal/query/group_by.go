@@ -69,7 +69,11 @@ func (m *EntityMatch) GroupBy(by []EntityGroupKey, compute []EntityAggregate, o 
 		if err != nil {
 			return nil, kg.AsError(err).At("by[" + strconv.Itoa(i) + "]")
 		}
-		g.addKey(key.As, of)
+		name := ""
+		if key.Property != nil {
+			name = key.Property.Value()
+		}
+		g.addKey(key.As, name, of)
 	}
 	for i, what := range compute {
 		of, err := m.extractValues(what.Property, what.Path)
@@ -80,7 +84,7 @@ func (m *EntityMatch) GroupBy(by []EntityGroupKey, compute []EntityAggregate, o 
 			return nil, kg.AsError(err).At("compute[" + strconv.Itoa(i) + "]")
 		}
 	}
-	return g, g.complete(o)
+	return g, g.finish(o)
 }
 
 // GroupStatements compiles a grouping of statements.
@@ -88,7 +92,7 @@ func GroupStatements(by []StatementGroupKey, compute []StatementAggregate, o Gro
 	g := &StatementGrouping{}
 	for _, key := range by {
 		g.assertions = g.assertions || key.By == BySource
-		g.addKey(key.As, statementValue(key.By))
+		g.addKey(key.As, string(key.By), statementValue(key.By))
 	}
 	for i, what := range compute {
 		var of extract[*testedStatement]
@@ -99,7 +103,7 @@ func GroupStatements(by []StatementGroupKey, compute []StatementAggregate, o Gro
 			return nil, kg.AsError(err).At("compute[" + strconv.Itoa(i) + "]")
 		}
 	}
-	return g, g.complete(o)
+	return g, g.finish(o)
 }
 
 // GroupRows compiles a grouping of the rows of a pattern. column returns the
@@ -128,7 +132,7 @@ func GroupRows(variables []string, column func(name string) int, by []MatchGroup
 		if key.As != nil {
 			name = *key.As
 		}
-		g.addKey(name, of)
+		g.addKey(name, key.Var, of)
 	}
 	for i, what := range compute {
 		var of extract[[]kg.ID]
@@ -143,7 +147,7 @@ func GroupRows(variables []string, column func(name string) int, by []MatchGroup
 			return nil, kg.AsError(err).At("compute[" + strconv.Itoa(i) + "]")
 		}
 	}
-	return g, g.complete(o)
+	return g, g.finish(o)
 }
 
 // extractValues extracts the values of a property or at the ends of a path. It
@@ -194,7 +198,10 @@ func statementValue(of StatementAttribute) extract[*testedStatement] {
 		return func(all *termTable, f *testedStatement, to []termNumber) ([]termNumber, error) {
 			id, _ := part.of(&f.row, &f.quad)
 			n, err := all.indexOfID(id)
-			if err == nil && all.values[n].term == kg.DefaultGraph {
+			if err == nil && of == ByGraph {
+				err = all.load(n)
+			}
+			if err == nil && of == ByGraph && all.values[n].term == kg.DefaultGraph {
 				return to, nil
 			}
 			return append(to, n), err

@@ -61,6 +61,11 @@ type GroupShape struct {
 	having []func(*Group) bool
 	order  ordering[*Group]
 	first  int
+
+	sizesOnly       bool  // all computed values are numbers of elements
+	havingReadsKeys bool  // a condition compares a key
+	havingNeedsKey  bool  // no group without the first key meets the conditions
+	orderIndexes    []int // of the sort keys
 }
 
 // sizeOfGroup is the index of "count" among a group's terms.
@@ -124,6 +129,9 @@ func (s *GroupShape) compileHaving(list []GroupCondition) (out []func(*Group) bo
 		if err != nil {
 			return nil, kg.AsError(err).At("[" + strconv.Itoa(i) + "]")
 		}
+		isKey := of >= 0 && of < s.Keys
+		s.havingReadsKeys = s.havingReadsKeys || isKey && fits != nil
+		s.havingNeedsKey = s.havingNeedsKey || of == 0 && isKey && (fits != nil || c.Exists != nil && *c.Exists)
 		out = append(out, func(g *Group) bool {
 			t := g.Term(of)
 			if c.Exists != nil && *c.Exists == t.IsZero() {
@@ -150,6 +158,7 @@ func (s *GroupShape) compileOrder(list []GroupOrder) (o ordering[*Group], err er
 		if err != nil {
 			return nil, kg.AsError(err).At("[" + strconv.Itoa(i) + "]")
 		}
+		s.orderIndexes = append(s.orderIndexes, of)
 		o = append(o, orderKey[*Group]{
 			sortKey: sortKey{by.Direction == Descending, by.Nulls == NullsFirst},
 			extract: func(g *Group) (valuespace.Value, bool, error) {

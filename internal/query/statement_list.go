@@ -210,6 +210,9 @@ func (l *StatementList) Scan(s *kg.Snapshot, p kg.IDPattern, after *kg.IDQuad, s
 
 // Group groups the statements of the pattern that match.
 func (l *StatementList) Group(s *kg.Snapshot, p kg.IDPattern, by *StatementGrouping) ([]Group, error) {
+	if groups, done, err := l.groupByRun(s, p, by); done || err != nil {
+		return groups, err
+	}
 	t := NewGroupTable(s, by)
 	f := &testedStatement{snapshot: s}
 	for row, err := range l.Match.scanRows(s, p, nil) {

@@ -17,7 +17,7 @@ const noTerm termNumber = -1
 
 // termTable numbers the terms that a grouping meets. Terms are distinguished as
 // by GROUP BY and DISTINCT of SPARQL 1.1: 1 and 1.0 are different, and so are
-// "chat"@en and "chat"@fr. Each id is decoded once.
+// "chat"@en and "chat"@fr. Each id is decoded once, when its term is needed.
 type termTable struct {
 	snapshot *kg.Snapshot
 	max      int
@@ -30,6 +30,7 @@ type termTable struct {
 type termValue struct {
 	term  kg.Term
 	value valuespace.Value
+	id    kg.ID // zero: of a term without one, or loaded
 }
 
 // compareTo is a total order of members.
@@ -41,18 +42,39 @@ func newTermTable(s *kg.Snapshot, max int) *termTable {
 	return &termTable{snapshot: s, max: max, byID: map[kg.ID]termNumber{}, byTerm: map[kg.Term]termNumber{}}
 }
 
-// indexOfID returns the member of an id.
+// indexOfID returns the member of an id. Different ids of a snapshot are different
+// terms.
 func (m *termTable) indexOfID(id kg.ID) (termNumber, error) {
 	if n, ok := m.byID[id]; ok {
 		return n, nil
 	}
-	t, err := m.snapshot.Term(id)
-	if err != nil {
-		return noTerm, err
+	n, err := m.append(termValue{id: id})
+	if err == nil {
+		m.byID[id] = n
 	}
-	n, err := m.indexOfTerm(t)
-	m.byID[id] = n
 	return n, err
+}
+
+// load reads the term of a member.
+func (m *termTable) load(n termNumber) error {
+	v := &m.values[n]
+	if v.id.IsZero() {
+		return nil
+	}
+	t, err := m.snapshot.Term(v.id)
+	if err != nil {
+		return err
+	}
+	*v = termValue{term: t, value: valuespace.Of(t)}
+	return nil
+}
+
+func (m *termTable) append(v termValue) (termNumber, error) {
+	if len(m.values) >= m.max {
+		return noTerm, m.tooMany()
+	}
+	m.values = append(m.values, v)
+	return termNumber(len(m.values) - 1), nil
 }
 
 // indexOfTerm returns the member of a term.
@@ -60,13 +82,11 @@ func (m *termTable) indexOfTerm(t kg.Term) (termNumber, error) {
 	if n, ok := m.byTerm[t]; ok {
 		return n, nil
 	}
-	if len(m.values) >= m.max {
-		return noTerm, m.tooMany()
+	n, err := m.append(termValue{term: t, value: valuespace.Of(t)})
+	if err == nil {
+		m.byTerm[t] = n
 	}
-	n := termNumber(len(m.values))
-	m.values = append(m.values, termValue{t, valuespace.Of(t)})
-	m.byTerm[t] = n
-	return n, nil
+	return n, err
 }
 
 func (m *termTable) tooMany() error {

@@ -202,6 +202,9 @@ func (l *loader) allSolutions(c *matchList, p *pattern.Pattern, g *page) error {
 	if !c.total && len(c.groups) == 0 {
 		return nil
 	}
+	if done, err := l.countSolutions(c, p, g); done || err != nil {
+		return err
+	}
 	tables := map[*groupPlan]*query.GroupTable[[]kg.ID]{}
 	for _, plan := range c.groups {
 		tables[plan] = query.NewGroupTable(l.snapshot, plan.rows)
@@ -224,6 +227,23 @@ func (l *loader) allSolutions(c *matchList, p *pattern.Pattern, g *page) error {
 		}
 	}
 	return l.loadGroups(c.connection, g, func(plan *groupPlan) ([]query.Group, error) { return tables[plan].Groups() })
+}
+
+// countSolutions is allSolutions for a pattern and groups that the index counts. done is
+// false if it cannot.
+func (l *loader) countSolutions(c *matchList, p *pattern.Pattern, g *page) (done bool, err error) {
+	if len(c.groups) == 0 || c.distinct {
+		return false, nil
+	}
+	found := map[*groupPlan][]query.Group{}
+	for _, plan := range c.groups {
+		groups, rows, counted, err := query.GroupTriple(l.snapshot, p, plan.rows, min(c.limits.Rows, c.limits.Statements))
+		if !counted || err != nil {
+			return false, err
+		}
+		found[plan], g.total = groups, rows
+	}
+	return true, l.loadGroups(c.connection, g, func(plan *groupPlan) ([]query.Group, error) { return found[plan], nil })
 }
 
 // loadSolutionPage loads a page of rows.

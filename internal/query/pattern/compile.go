@@ -43,6 +43,29 @@ func (p *Pattern) Names() []string { return p.names }
 // Column returns the index of a variable in a row, -1 if rows do not have it.
 func (p *Pattern) Column(name string) int { return slices.Index(p.names, name) }
 
+// SoleTriple is a pattern of one triple with a given predicate and two different
+// variables, in any graph.
+type SoleTriple struct {
+	Subject, Object string // variables
+	Predicate       kg.Term
+}
+
+// SoleTriple returns the only triple of a pattern, false if the pattern is not of that
+// form.
+func (p *Pattern) SoleTriple() (t SoleTriple, ok bool) {
+	g := &p.root
+	if len(g.Triples) != 1 || len(g.Texts)+len(g.Unions)+len(g.Optional)+len(g.Filters)+len(g.NotExists) > 0 {
+		return t, false
+	}
+	one := &g.Triples[0]
+	t = SoleTriple{one.Subject.name, one.Object.name, kg.Term{}}
+	if one.Path != nil || !one.Graph.isZero() || one.except != nil || len(one.Predicate.terms) != 1 || t.Subject == "" || t.Object == "" || t.Subject == t.Object {
+		return t, false
+	}
+	t.Predicate = one.Predicate.terms[0]
+	return t, true
+}
+
 // checker validates a group and counts its parts against the limits.
 type checker struct {
 	*Pattern

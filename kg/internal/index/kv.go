@@ -19,6 +19,10 @@ type KV interface {
 	// Scan opens a cursor at the first key with the prefix, which has at least one byte.
 	// The caller must close it.
 	Scan(prefix []byte) Cursor
+	// Walk calls fn for each key with the prefix, which has at least one byte, in order,
+	// until it returns false. A key is valid during the call. It costs a fraction of a
+	// cursor that goes the same way.
+	Walk(prefix []byte, fn func(key []byte) bool) error
 }
 
 // Cursor walks keys in order. It belongs to one goroutine.
@@ -101,6 +105,17 @@ func (b *BadgerKV) Scan(prefix []byte) Cursor {
 	}
 	it.Seek(prefix)
 	return &badgerCursor{kv: b, it: it, prefix: prefix, read: 1}
+}
+
+// Walk implements KV.
+func (b *BadgerKV) Walk(prefix []byte, fn func(key []byte) bool) error {
+	var read uint64
+	err := b.txn.WalkKeys(prefix, func(key []byte) bool {
+		read++
+		return fn(key)
+	})
+	b.read.Add(read)
+	return err
 }
 
 type badgerCursor struct {

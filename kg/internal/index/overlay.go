@@ -2,6 +2,7 @@ package index
 
 import (
 	"bytes"
+	"strings"
 
 	"koine/kg/internal/memtree"
 )
@@ -237,6 +238,38 @@ func (o *Overlay) Scan(prefix []byte) Cursor {
 	c.seekTop(prefix)
 	c.chooseSide()
 	return c
+}
+
+// Walk implements KV.
+func (o *Overlay) Walk(prefix []byte, fn func(key []byte) bool) error {
+	top := o.Tree().Iter()
+	more := true
+	hasTop := top.Seek(string(prefix)) && strings.HasPrefix(top.Key(), string(prefix))
+	if !hasTop {
+		return o.Base.Walk(prefix, fn)
+	}
+	// takeTop passes the writes before a key on.
+	takeTop := func(before []byte) {
+		for more && hasTop && (before == nil || top.Key() < string(before)) {
+			if top.Value().Value != nil {
+				more = fn([]byte(top.Key()))
+			}
+			hasTop = top.Next() && strings.HasPrefix(top.Key(), string(prefix))
+		}
+	}
+	err := o.Base.Walk(prefix, func(key []byte) bool {
+		if hasTop {
+			takeTop(key)
+		}
+		if more && (!hasTop || top.Key() != string(key)) { // else the overlay hides it
+			more = fn(key)
+		}
+		return more
+	})
+	if err == nil {
+		takeTop(nil)
+	}
+	return err
 }
 
 // overlayCursor merges the writes of an overlay with its base.

@@ -156,6 +156,30 @@ func (o Order) Parse(key []byte) (q Quad, ok bool) {
 	return q, true
 }
 
+// ParseInto is Parse for a key of the present, into q.
+func (o Order) ParseInto(q *Quad, key []byte) bool {
+	if len(key) != QuadKeySize || key[0] != byte(o) {
+		return false
+	}
+	a, b := (*ID)(key[1:1+IDSize]), (*ID)(key[1+IDSize:1+2*IDSize])
+	c, d := (*ID)(key[1+2*IDSize:1+3*IDSize]), (*ID)(key[1+3*IDSize:])
+	switch o {
+	case SPOG:
+		q.Subject, q.Predicate, q.Object, q.Graph = *a, *b, *c, *d
+	case POSG:
+		q.Predicate, q.Object, q.Subject, q.Graph = *a, *b, *c, *d
+	case OSPG:
+		q.Object, q.Subject, q.Predicate, q.Graph = *a, *b, *c, *d
+	case GSPO:
+		q.Graph, q.Subject, q.Predicate, q.Object = *a, *b, *c, *d
+	case GPOS:
+		q.Graph, q.Predicate, q.Object, q.Subject = *a, *b, *c, *d
+	default:
+		return false
+	}
+	return !a.IsZero() && !b.IsZero() && !c.IsZero() && !d.IsZero()
+}
+
 // Choose returns the order with the longest prefix for the pattern. For a literal object without
 // a predicate there is none: see NeedsPredicates.
 func Choose(pattern Quad) Order {

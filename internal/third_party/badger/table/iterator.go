@@ -555,3 +555,6 @@ func (s *ConcatIterator) Close() error {
 	}
 	return nil
 }
+
+// Encoded returns the key with its version and the encoded value.
+func (s *ConcatIterator) Encoded() (key, value []byte) { return s.cur.bi.key, s.cur.bi.val }

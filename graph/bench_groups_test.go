@@ -1,0 +1,105 @@
+package graph_test
+
+import (
+	"flag"
+	"iter"
+	"strings"
+	"testing"
+
+	"koine/graph"
+	"koine/internal/social"
+	"koine/kg"
+)
+
+var groupedStatements = flag.Int("groups.statements", 1_000_000, "the size of the social network of BenchmarkGroupsOfMany")
+
+// BenchmarkGroups counts the films of each director and shows the ten with the most, in
+// the obvious way and by match. In turns with it: the same with a bound of the statements
+// that may be read, for which the elements are read one by one and grouped in a table, and
+// the least that the store's own means can do, one walk over the statements.
+func BenchmarkGroups(b *testing.B) {
+	t := newBench(b, graph.Options{}, func(o *kg.Options) { o.TermCache = 1 << 19 })
+	t.filmGraph(b)
+	type_ := `where: {type: {eq: "` + film + `film"}}`
+	groups := `groups(by: [{as: "director", property: "` + directedBy + `"}], first: 10) { key(as: "director") count }`
+	b.Run("entities", func(b *testing.B) {
+		t.groupInTurns(b, directedBy, `entities(`+type_+`%s) { `+groups+` }`)
+	})
+	b.Run("every entity", func(b *testing.B) {
+		t.groupInTurns(b, directedBy, `entities(first: 1%s) { groups(by: [{as: "director", property: "`+directedBy+`"}], having: [{as: "director", exists: true}], first: 10) { key(as: "director") count } }`)
+	})
+	b.Run("match", func(b *testing.B) {
+		t.groupInTurns(b, directedBy, `match(pattern: {triples: [{s: "?film", p: "<`+directedBy+`>", o: "?director"}]}%s) { groups(by: [{var: "director"}], first: 10) { key(as: "director") count } }`)
+	})
+}
+
+// groupInTurns measures a query, in turns with itself under a budget, in the place of %s,
+// and with a walk over the statements of a predicate.
+func (t *bench) groupInTurns(b *testing.B, predicate, query string) {
+	b.Helper()
+	ask := func(budget string) func() {
+		req := t.request("{ "+strings.ReplaceAll(query, "%s", budget)+" }", "")
+		return func() {
+			if r := t.engine.Execute(b.Context(), req); len(r.Errors) > 0 {
+				b.Fatal(r.Errors)
+			}
+		}
+	}
+	sides := []side{
+		{"engine", ask("")},
+		{"elements", ask(", budget: {maxStatements: 1000000000}")},
+		{"walk", func() { t.walkPredicate(b, predicate) }},
+	}
+	for _, s := range sides {
+		s.do() // warm
+	}
+	inTurns(b, "question", 1, sides)
+}
+
+func (t *bench) walkPredicate(b *testing.B, predicate string) {
+	s, err := t.store.View(b.Context(), kg.View{Principal: reader})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer s.Close()
+	p, _, err := s.PatternIDs(kg.Pattern{Predicate: kg.IRI(predicate)})
+	n := 0
+	if err == nil {
+		err = kg.WalkIDs(s, p, func(*kg.IDQuad) error { n++; return nil })
+	}
+	if n == 0 || err != nil {
+		b.Fatal(n, err)
+	}
+}
+
+// socialNetwork loads a generated social network.
+func (t *bench) socialNetwork(b *testing.B, n int) {
+	b.Helper()
+	quads := func(yield func(kg.Quad, error) bool) {
+		for q := range social.Statements(n, kg.DefaultGraph) {
+			if !yield(q, nil) {
+				return
+			}
+		}
+	}
+	if _, err := t.store.Load(b.Context(), kg.Meta{}, iter.Seq2[kg.Quad, error](quads), kg.LoadOptions{}); err != nil {
+		b.Fatal(err)
+	}
+}
+
+// BenchmarkGroupsOfMany groups in a social network: all likes by their post, and the
+// people of 58 years and more by their city, with the average of their age.
+func BenchmarkGroupsOfMany(b *testing.B) {
+	t := newBench(b, graph.Options{}, func(o *kg.Options) { o.TermCache = 1 << 19 })
+	t.socialNetwork(b, *groupedStatements)
+	ns := social.Vocabulary
+	b.Run("likes/match", func(b *testing.B) {
+		t.groupInTurns(b, ns+"likes", `match(pattern: {triples: [{s: "?who", p: "<`+ns+`likes>", o: "?post"}]}%s) { groups(by: [{var: "post"}], first: 10) { key(as: "post") count } }`)
+	})
+	b.Run("likes/statements", func(b *testing.B) {
+		t.groupInTurns(b, ns+"likes", `statements(where: {predicate: {eq: "`+ns+`likes"}}%s) { groups(by: [{as: "post", by: OBJECT}], first: 10) { key(as: "post") count } }`)
+	})
+	b.Run("average", func(b *testing.B) {
+		t.groupInTurns(b, ns+"age", `entities(where: {type: {eq: "`+ns+`Person"}, property: [{predicate: "`+ns+`age", gte: 58}]}%s) { groups(by: [{as: "city", property: "`+ns+`city"}], compute: [{as: "age", fn: AVG, property: "`+ns+`age"}], first: 10) { key(as: "city") count value(as: "age") } }`)
+	})
+}
