@@ -181,6 +181,20 @@ func ApplyRows(dir string, o Options, rows, gone []string, version Revision) err
 	return errors.Join(w.commit(), db.Close())
 }
 
+// DropOldVersions compacts the index of a closed data directory with no reader of a revision
+// before the given one: the index of a process that has written everything up to there, not
+// all of it to tables.
+func DropOldVersions(dir string, o Options, before Revision) error {
+	s := &Store{options: o.withDefaults(), log: slog.New(slog.DiscardHandler)}
+	// Badger flattens tables only if they are on two levels, or too many for the first.
+	db, err := badger.OpenManaged(s.badgerOptions(filepath.Join(dir, datadir.IndexName)).WithNumCompactors(0).WithNumLevelZeroTables(1))
+	if err != nil {
+		return err
+	}
+	db.SetDiscardTs(uint64(before))
+	return errors.Join(db.Flatten(1), db.Close())
+}
+
 func parseRow(row string) (kv [2][]byte) {
 	key, value, _ := strings.Cut(row, " = ")
 	kv[0], _ = hex.DecodeString(key)

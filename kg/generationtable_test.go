@@ -41,7 +41,7 @@ func entriesOf(t *testing.T, s *Store) (from []Revision) {
 		t.Fatal(err)
 	}
 	defer s.unpin(p)
-	stored, err := index.ReadGenerations(index.Dictionary{KV: p.kv, Cache: s.cache})
+	stored, err := index.ReadGenerations(index.Dictionary{KV: p.kv, Cache: s.cache}, p.head.revision)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -147,11 +147,52 @@ func TestIndexLogsAreDropped(t *testing.T) {
 func TestApplyCutShort(t *testing.T) {
 	slowtest.Long(t)
 	t.Parallel()
-	dir, early := t.TempDir(), filepath.Join(t.TempDir(), "early")
-	o := smallLog(kg.Faults{})
-	s := openStore(t, dir, o)
 	w := newWorker(14, "w")
-	w.work(t, s, 40)
+	applyCutShort(t, smallLog(kg.Faults{}), 12, func(s *kg.Store) { w.work(t, s, 40) }, func(s *kg.Store) { w.work(t, s, 30) })
+}
+
+// TestApplyCutShortBeyondAReplacement shows that commits from before the replacement of a
+// graph are applied again to the content of their time, also if the index has the record of
+// the new content already: the record is of a later revision than the marker.
+func TestApplyCutShortBeyondAReplacement(t *testing.T) {
+	t.Parallel()
+	exchanges := func(s *kg.Store, whole bool, list ...exchange) {
+		t.Helper()
+		for _, e := range list {
+			if r, err := e.replace(within(t), s); err != nil || r.Whole != whole {
+				t.Fatalf("%s: %+v, %v", e.task, r, err)
+			}
+		}
+	}
+	applyCutShort(t, smallLog(kg.Faults{WholeFrom: 20, WholeCommit: 12}), 1, func(s *kg.Store) {
+		exchanges(s, false, exchange{"a.replace/1/5", 1, 5})
+		exchanges(s, true, exchange{"a.replace/2/40", 2, 40})
+	}, func(s *kg.Store) {
+		exchanges(s, false, exchange{"a.replace/3/15", 3, 15})
+		exchanges(s, true, exchange{"a.replace/5/60", 5, 60}, exchange{"a.replace/4/30", 4, 30})
+		_, err := s.Update(within(t), kg.Meta{Principal: tester}, apply(patchesOf(exchange{"", 7, 9}.quads())))
+		if err != nil {
+			t.Fatal(err)
+		}
+		exchanges(s, true, exchange{"a.replace/9/50", 9, 50})
+	})
+}
+
+func patchesOf(quads []kg.Quad) (out []kg.Patch) {
+	for _, q := range quads {
+		out = append(out, kg.Patch{Op: kg.Add, Quad: q})
+	}
+	return out
+}
+
+// applyCutShort proves that an index which has the commits of first, and any part of the keys
+// of those of then, gets those of all of them. It is cut in so many parts, and before each kind
+// of keys.
+func applyCutShort(t *testing.T, o kg.Options, parts int, first, then func(*kg.Store)) {
+	t.Helper()
+	dir, early := t.TempDir(), filepath.Join(t.TempDir(), "early")
+	s := openStore(t, dir, o)
+	first(s)
 	before, err := s.IndexRows()
 	if err != nil {
 		t.Fatal(err)
@@ -159,7 +200,7 @@ func TestApplyCutShort(t *testing.T) {
 	mustClose(t, s)
 	copyTree(t, filepath.Join(dir, "index"), early, nil)
 	s = openStore(t, dir, o)
-	w.work(t, s, 30)
+	then(s)
 	want := recordOf(t, s)
 	after, err := s.IndexRows()
 	if err != nil {
@@ -168,19 +209,23 @@ func TestApplyCutShort(t *testing.T) {
 	mustClose(t, s)
 	gone := rowsWithout(before, after, func(row string) string { key, _, _ := strings.Cut(row, " = "); return key })
 	written := rowsWithout(after, before, func(row string) string { return row })
-	if len(gone) == 0 || len(written) < 100 {
+	if len(written) < 100 {
 		t.Fatalf("%d rows went and %d came", len(gone), len(written))
 	}
-	const cuts = 12
-	for i := range cuts + 1 {
+	for i, n := range cutsOf(written, parts) {
 		for _, deleted := range [][]string{nil, gone} {
-			n := i * len(written) / cuts
-			t.Run(fmt.Sprintf("%d of %d, %d of %d", n, len(written), len(deleted), len(gone)), func(t *testing.T) {
+			compacted := (i+len(deleted))%2 == 0
+			t.Run(fmt.Sprintf("%d of %d, %d of %d, compacted %t", n, len(written), len(deleted), len(gone), compacted), func(t *testing.T) {
 				again := filepath.Join(t.TempDir(), "again")
 				copyTree(t, dir, again, inIndex)
 				copyTree(t, early, filepath.Join(again, "index"), nil)
 				if err := kg.ApplyRows(again, o, written[:n], deleted, want.head); err != nil {
 					t.Fatal(err)
+				}
+				if compacted {
+					if err := kg.DropOldVersions(again, o, want.head); err != nil {
+						t.Fatal(err)
+					}
 				}
 				s := openStore(t, again, readOnly(o))
 				rows, err := s.IndexRows()
@@ -201,6 +246,19 @@ func TestApplyCutShort(t *testing.T) {
 			})
 		}
 	}
+}
+
+// cutsOf lists numbers of rows: those before each kind of keys, and so many parts of all.
+func cutsOf(rows []string, parts int) (cuts []int) {
+	for n := range rows {
+		if n == 0 || rows[n][:2] != rows[n-1][:2] {
+			cuts = append(cuts, n)
+		}
+	}
+	for i := range parts {
+		cuts = append(cuts, (i+1)*len(rows)/parts)
+	}
+	return cuts
 }
 
 // rowsWithout lists the rows of a that are not in b, compared by part.

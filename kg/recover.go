@@ -215,6 +215,11 @@ func readMarker(db *badger.DB) (m index.Marker, err error) {
 }
 
 // serveIndex makes the index at the marker visible to readers.
+//
+// An interrupted flush leaves keys of later commits without a marker. It reads the newest
+// version of each key, because Badger may have dropped the one of the marker's revision: a
+// count holds the revision of its last commit, and a generation the one from which on it is
+// current.
 func (s *Store) serveIndex(m index.Marker) error {
 	kv := s.newKV(math.MaxUint64)
 	defer kv.Close()
@@ -225,7 +230,7 @@ func (s *Store) serveIndex(m index.Marker) error {
 	if s.counted, err = index.HasSourceCounts(kv, m); err != nil {
 		return err
 	}
-	gens, err := index.ReadGenerations(index.Dictionary{KV: kv, Cache: s.cache})
+	gens, err := index.ReadGenerations(index.Dictionary{KV: kv, Cache: s.cache}, m.Revision)
 	if err != nil {
 		return err
 	}

@@ -444,8 +444,21 @@ func ParseGeneration(key, value []byte) (*Generation, error) {
 	return g, r.Close()
 }
 
-// ReadGenerations reads the table from the index. It returns nil if there are no records.
-func ReadGenerations(d Dictionary) (*Generations, error) {
+// asOf returns the generation as it was in a revision after it began.
+func (g *Generation) asOf(r base.Revision) *Generation {
+	if g.From <= r {
+		return g
+	}
+	return &Generation{Began: g.Began, Graph: g.Graph, Name: g.Name}
+}
+
+// ReadGenerations reads the table of a revision from the index. It returns nil if it is
+// empty.
+//
+// The records may be of later commits, which an interrupted flush left without a marker. A
+// generation that became current after the revision is not current in the table: those
+// commits are applied again, and change the content that was current in their time.
+func ReadGenerations(d Dictionary, at base.Revision) (*Generations, error) {
 	var t *Generations
 	cur := d.KV.Scan(keys.GenerationPrefix())
 	defer cur.Close()
@@ -455,7 +468,11 @@ func ReadGenerations(d Dictionary) (*Generations, error) {
 			g, err = ParseGeneration(cur.Key(), v)
 			return err
 		})
+		if err == nil && g.Began > at {
+			continue
+		}
 		if err == nil {
+			g = g.asOf(at)
 			g.Name, err = d.Term(g.Graph)
 		}
 		if err != nil {
