@@ -114,6 +114,9 @@ func (f *Finding) openFinding(ctx context.Context, list []*segment) *searcher {
 			f.parts[p.segment] = p
 		}
 	}
+	if len(s.parts) > 0 {
+		s.large = s.parts[0].large
+	}
 	s.texts, s.average = f.texts, f.average
 	s.openQuery()
 	return s
@@ -124,7 +127,7 @@ func (f *Finding) openFinding(ctx context.Context, list []*segment) *searcher {
 func (f *Finding) Scan(ctx context.Context, from Subject, candidates int) (hits []Hit, next Subject, more bool, err error) {
 	f.index.readSegments(func(list []*segment) {
 		s := f.openFinding(ctx, list)
-		start := spotOf(from)
+		start := s.spotOf(from)
 		for _, w := range s.words {
 			w.seekSubject(&start)
 		}
@@ -155,8 +158,9 @@ func (f *Finding) Scan(ctx context.Context, from Subject, candidates int) (hits 
 // HitOf returns the hit of a subject, nil if it is none.
 func (f *Finding) HitOf(ctx context.Context, subject Subject) (hit *Hit, err error) {
 	f.index.readSegments(func(list []*segment) {
-		at := spotOf(subject)
-		hit, err = f.openFinding(ctx, list).evaluateSubject(&at)
+		s := f.openFinding(ctx, list)
+		at := s.spotOf(subject)
+		hit, err = s.evaluateSubject(&at)
 	})
 	return hit, err
 }

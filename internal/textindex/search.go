@@ -145,6 +145,7 @@ type searcher struct {
 	known   map[queryWord][]form // of a Finding
 	pinned  map[queryWord]WordStatistics
 	parts   []*part
+	large   *segment // whose numbers give ranks; nil for ranks by order
 	texts   uint64  // that the caller may read
 	average float64 // words of a text
 	words   []*wordCursor
@@ -159,8 +160,9 @@ type searcher struct {
 type part struct {
 	*segment
 	readable, searched []bool
-	all                bool // all texts are searched, and none was removed
-	single             bool // each subject has one text
+	all                bool     // all texts are searched, and none was removed
+	single             bool     // each subject has one text
+	large              *segment // whose numbers give ranks; nil for ranks by order
 }
 
 func (s *searcher) openParts(list []*segment) {
@@ -187,6 +189,7 @@ func (s *searcher) openParts(list []*segment) {
 		p.single = from.subjectCount() == from.textCount()
 		s.parts = append(s.parts, p)
 	}
+	s.openRanks()
 	s.average = max(float64(total)/max(float64(s.texts), 1), 1)
 	if st := s.request.Statistics; st != nil && st.Words != nil {
 		s.average, s.pinned = st.Average, map[queryWord]WordStatistics{}

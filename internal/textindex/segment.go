@@ -253,6 +253,18 @@ func (c *postings) flagsOf(n uint32) blockFlags {
 
 func (c *postings) blockCount() uint32 { return max(uint32(len(c.blocks)/blockEntry), 1) }
 
+// dataOf returns the postings of a block.
+func (c *postings) dataOf(n uint32) []byte {
+	begin, end := uint32(0), uint32(len(c.data))
+	if n > 0 {
+		_, begin, _ = c.blockAt(n - 1)
+	}
+	if len(c.blocks) > 0 {
+		_, end, _ = c.blockAt(n)
+	}
+	return c.data[begin:end]
+}
+
 // cursor walks the postings of a term.
 type cursor struct {
 	postings
@@ -274,14 +286,7 @@ func newCursor(s *segment, term uint32) *cursor {
 
 // openBlock moves in front of the first text of a block.
 func (c *cursor) openBlock(n uint32) {
-	begin, end := uint32(0), uint32(len(c.data))
-	if n > 0 {
-		_, begin, _ = c.blockAt(n - 1)
-	}
-	if len(c.blocks) > 0 {
-		_, end, _ = c.blockAt(n)
-	}
-	c.number, c.doc, c.rest = n, 0, c.data[begin:end]
+	c.number, c.doc, c.rest = n, 0, c.dataOf(n)
 }
 
 // nextText moves to the next text.

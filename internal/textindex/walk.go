@@ -3,10 +3,9 @@ package textindex
 import (
 	"cmp"
 	"container/heap"
+	"encoding/binary"
 	"math"
 	"slices"
-
-	"koine/kg"
 )
 
 // A search walks the subjects in their order, by windows in which each list of postings has one
@@ -32,10 +31,10 @@ type wordCursor struct {
 	best   float64 // of the subject under evaluation
 }
 
-// windowBound is the bound of texts of subjects up to an order.
+// windowBound is the bound of texts of subjects up to a rank.
 type windowBound struct {
 	known bool
-	until uint64 // the last order
+	until uint64 // the last rank
 	bound float64
 	blockFlags
 }
@@ -51,7 +50,7 @@ type formCursor struct {
 	docs    []uint32
 	times   []uint32 // how often the term is in each
 	numbers []uint32 // of their subjects
-	orders  []uint64 // of their subjects
+	ranks   []uint64 // of their subjects
 	i       int      // of the current text
 
 	all    windowBound // of all texts
@@ -62,63 +61,159 @@ type formCursor struct {
 
 // loadBlock reads a block and moves to its first text.
 func (f *formCursor) loadBlock(n uint32) {
-	f.loaded, f.i, f.docs, f.times, f.numbers, f.orders = n, 0, f.docs[:0], f.times[:0], f.numbers[:0], f.orders[:0]
-	at := cursor{postings: f.postings}
-	at.openBlock(n)
-	for len(at.rest) > 0 {
-		at.nextText()
-		number := at.doc
-		if !f.part.single {
-			number = f.s.subjectOf(at.doc)
+	f.loaded, f.i, f.docs, f.times, f.numbers, f.ranks = n, 0, f.docs[:0], f.times[:0], f.numbers[:0], f.ranks[:0]
+	data, doc := f.dataOf(n), uint32(0)
+	for i := 0; i < len(data); {
+		head, times := uint64(data[i]), uint64(1)
+		if i++; head >= 0x80 {
+			var size int
+			head, size = binary.Uvarint(data[i-1:])
+			i += size - 1
 		}
-		f.docs, f.times, f.numbers = append(f.docs, at.doc), append(f.times, at.times), append(f.numbers, number)
-		f.orders = append(f.orders, f.s.orders.valueAt(number))
+		if head&1 != 0 {
+			var size int
+			times, size = binary.Uvarint(data[i:])
+			i += size
+		}
+		for left := times; left > 0; i++ { // positions
+			if data[i] < 0x80 {
+				left--
+			}
+		}
+		doc += uint32(head >> 1)
+		f.docs, f.times = append(f.docs, doc), append(f.times, uint32(times))
+	}
+	if f.part.single {
+		f.numbers = append(f.numbers, f.docs...)
+	} else {
+		for _, doc := range f.docs {
+			f.numbers = append(f.numbers, f.s.subjectOf(doc))
+		}
+	}
+	f.ranks = f.part.appendRanks(f.ranks, f.numbers)
+}
+
+// A rank is a number in the order of subjects: one with a lower rank is before one with a higher,
+// and those of two segments with equal ranks are compared. The order of a subject is a rank, whose
+// reading is a jump in memory. Where nearly all texts are in one segment, the numbers of subjects
+// there give the ranks, and the few others are looked up between them.
+
+// largeShare is the part of the texts that may be outside the segment whose numbers give ranks.
+const largeShare = settledShare
+
+// openRanks decides what ranks are.
+func (s *searcher) openRanks() {
+	var all uint64
+	var largest *segment
+	for _, p := range s.parts {
+		n := p.textCount()
+		if all += uint64(n); largest == nil || n > largest.textCount() {
+			largest = p.segment
+		}
+	}
+	if largest == nil || (all-uint64(largest.textCount()))*largeShare > all {
+		return
+	}
+	s.large = largest
+	for _, p := range s.parts {
+		p.large = largest
 	}
 }
 
-// order returns the order of the current subject.
-func (f *formCursor) order() uint64 { return f.orders[f.i] }
+// appendRanks appends the ranks of subjects, whose numbers do not descend.
+func (p *part) appendRanks(ranks []uint64, numbers []uint32) []uint64 {
+	switch p.large {
+	case nil:
+		for _, n := range numbers {
+			ranks = append(ranks, p.orders.valueAt(n))
+		}
+	case p.segment:
+		for _, n := range numbers {
+			ranks = append(ranks, uint64(n)*2+1)
+		}
+	default:
+		low := uint32(0)
+		for _, n := range numbers {
+			var rank uint64
+			rank, low = rankIn(p.large, p.subjectAt(n), low)
+			ranks = append(ranks, rank)
+		}
+	}
+	return ranks
+}
+
+// rankOf returns the rank of a subject of the part.
+func (p *part) rankOf(number uint32) uint64 {
+	switch p.large {
+	case nil:
+		return p.orders.valueAt(number)
+	case p.segment:
+		return uint64(number)*2 + 1
+	}
+	rank, _ := rankIn(p.large, p.subjectAt(number), 0)
+	return rank
+}
+
+// rankIn returns the rank of a subject by the numbers of a segment: an even one if it is not there.
+// The subject is not before the one with number low; the next may be looked for from at on.
+func rankIn(large *segment, t Subject, low uint32) (rank uint64, at uint32) {
+	at = large.findSubject(t, low, large.subjectCount())
+	if at < large.subjectCount() && large.subjectAt(at) == t {
+		return uint64(at)*2 + 1, at
+	}
+	return uint64(at) * 2, at
+}
+
+// rank returns the rank of the current subject.
+func (f *formCursor) rank() uint64 { return f.ranks[f.i] }
 
 // subject returns the current subject.
-func (f *formCursor) subject() Subject {
-	return Subject{f.orders[f.i], f.s.named.idAt(f.numbers[f.i])}
-}
+func (f *formCursor) subject() Subject { return f.s.subjectAt(f.numbers[f.i]) }
 
-// spot is a subject, by its number in a segment or, with none, by its id, which is read where
-// orders are equal.
+// spot is a subject, by its number in a segment or as it is; or the place before all subjects of a
+// rank.
 type spot struct {
-	order  uint64
+	rank   uint64
 	s      *segment
 	number uint32
-	id     kg.ID
+	of     *Subject
 }
 
-func spotOf(t Subject) spot { return spot{order: t.Order, id: t.ID} }
+// spotOf returns the spot of a subject, which may be in no segment.
+func (s *searcher) spotOf(t Subject) spot {
+	at := spot{rank: t.Order, of: &t}
+	if s.large != nil {
+		at.rank, _ = rankIn(s.large, t, 0)
+	}
+	return at
+}
 
 // spot returns the current subject.
-func (f *formCursor) spot() spot { return spot{order: f.orders[f.i], s: f.s, number: f.numbers[f.i]} }
+func (f *formCursor) spot() spot { return spot{rank: f.ranks[f.i], s: f.s, number: f.numbers[f.i]} }
 
 func (t *spot) subject() Subject {
 	if t.s == nil {
-		return Subject{t.order, t.id}
+		return *t.of
 	}
-	return Subject{t.order, t.s.named.idAt(t.number)}
+	return t.s.subjectAt(t.number)
 }
 
-// compareSpot compares the current subject with another.
+// compareSpot compares the current subject with a spot.
 func (f *formCursor) compareSpot(t *spot) int {
-	switch order := f.orders[f.i]; {
-	case order != t.order:
-		return cmp.Compare(order, t.order)
+	switch rank := f.ranks[f.i]; {
+	case rank != t.rank:
+		return cmp.Compare(rank, t.rank)
 	case f.s == t.s:
 		return cmp.Compare(f.numbers[f.i], t.number)
+	case t.s == nil && t.of == nil:
+		return 1
 	}
 	return f.subject().compareTo(t.subject())
 }
 
 // isAt reports whether a subject is the current one.
 func (f *formCursor) isAt(t *spot) bool {
-	return !f.done && f.orders[f.i] == t.order && f.compareSpot(t) == 0
+	return !f.done && f.ranks[f.i] == t.rank && f.compareSpot(t) == 0
 }
 
 // textsEnd returns where in the block the texts of the current subject end. A block has all
@@ -151,42 +246,42 @@ func (f *formCursor) seekSubject(t *spot) {
 	if f.done {
 		return
 	}
-	if f.orders[len(f.orders)-1] < t.order {
-		n := f.blockWith(t.order, f.loaded)
+	if f.ranks[len(f.ranks)-1] < t.rank {
+		n := f.blockWith(t.rank, f.loaded)
 		if n == f.blockCount() {
 			f.done = true
 			return
 		}
 		f.loadBlock(n)
 	}
-	for steps := 0; f.orders[f.i] < t.order; f.i++ { // the last order is not before t's
+	for steps := 0; f.ranks[f.i] < t.rank; f.i++ { // the last rank is not before t's
 		if steps++; steps == 8 {
-			n, _ := slices.BinarySearch(f.orders[f.i:], t.order)
+			n, _ := slices.BinarySearch(f.ranks[f.i:], t.rank)
 			f.i += n
 			break
 		}
 	}
-	for !f.done && f.orders[f.i] == t.order && f.compareSpot(t) < 0 {
+	for !f.done && f.ranks[f.i] == t.rank && f.compareSpot(t) < 0 {
 		f.passTexts()
 	}
 }
 
-// blockWith returns the first block from one on whose last order is not before an order; the
+// blockWith returns the first block from one on whose last rank is not before a rank; the
 // number of blocks if there is none.
-func (f *formCursor) blockWith(order uint64, from uint32) uint32 {
+func (f *formCursor) blockWith(rank uint64, from uint32) uint32 {
 	count := f.blockCount()
 	if len(f.blocks) == 0 {
-		if f.orders[len(f.orders)-1] < order {
+		if f.ranks[len(f.ranks)-1] < rank {
 			return count
 		}
 		return 0
 	}
-	low, high, step := from, from, uint32(1) // no block before low has the order
-	for high < count && f.lastOrderOf(high) < order {
+	low, high, step := from, from, uint32(1) // no block before low has the rank
+	for high < count && f.lastRankOf(high) < rank {
 		low, high, step = high+1, high+step, 2*step
 	}
 	for high = min(high, count); low < high; {
-		if middle := (low + high) / 2; f.lastOrderOf(middle) < order {
+		if middle := (low + high) / 2; f.lastRankOf(middle) < rank {
 			low = middle + 1
 		} else {
 			high = middle
@@ -265,7 +360,7 @@ func (c *wordCursor) boundSubject(of func(*formCursor) windowBound) (most float6
 // seekSubject moves every cursor to the first subject that is not before t.
 func (c *wordCursor) seekSubject(t *spot) {
 	for i := range c.cursors {
-		if f := &c.cursors[i]; !f.done && f.orders[f.i] <= t.order {
+		if f := &c.cursors[i]; !f.done && f.ranks[f.i] <= t.rank {
 			f.seekSubject(t)
 		}
 	}
@@ -285,7 +380,7 @@ func (s *searcher) nextCandidate(list []*wordCursor) (next spot, found bool) {
 	for _, w := range list {
 		for i := range w.cursors {
 			f := &w.cursors[i]
-			if !f.done && (!found || f.orders[f.i] < next.order || f.orders[f.i] == next.order && f.compareSpot(&next) < 0) {
+			if !f.done && (!found || f.ranks[f.i] < next.rank || f.ranks[f.i] == next.rank && f.compareSpot(&next) < 0) {
 				next, found = f.spot(), true
 			}
 		}
@@ -320,7 +415,7 @@ func (s *searcher) findHits() ([]Hit, error) {
 		if windows%256 == 0 && s.ctx.Err() != nil {
 			return nil, s.ctx.Err()
 		}
-		at, found := s.nextOrder(from)
+		at, found := s.nextRank(from)
 		if !found {
 			break
 		}
@@ -358,19 +453,19 @@ func (s *searcher) countOptional(list []*wordCursor, bound func(*wordCursor) flo
 	return len(list)
 }
 
-// nextOrder returns an order from the given one on before which no subject is a hit.
-func (s *searcher) nextOrder(from uint64) (next uint64, found bool) {
+// nextRank returns a rank from the given one on before which no subject is a hit.
+func (s *searcher) nextRank(from uint64) (next uint64, found bool) {
 	optional := s.countOptional(s.byBound, func(w *wordCursor) float64 { return w.bound })
 	for _, w := range s.byBound[optional:] {
 		for i := range w.cursors {
 			f := &w.cursors[i]
-			if f.sparse && !f.done && f.order() < from {
-				f.seekSubject(&spot{order: from})
+			if f.sparse && !f.done && f.rank() < from {
+				f.seekSubject(&spot{rank: from})
 			}
 			if f.done || f.block.known && f.near == f.blockCount() {
 				continue
 			}
-			if at := max(f.order(), from); !found || at < next {
+			if at := max(f.rank(), from); !found || at < next {
 				next, found = at, true
 			}
 		}
@@ -378,7 +473,7 @@ func (s *searcher) nextOrder(from uint64) (next uint64, found bool) {
 	return next, found
 }
 
-// enterWindow moves to the window that begins at an order, and returns the last order of it.
+// enterWindow moves to the window that begins at a rank, and returns the last rank of it.
 func (s *searcher) enterWindow(from uint64) (until uint64) {
 	until = math.MaxUint64
 	for _, w := range s.words {
@@ -401,13 +496,13 @@ func (s *searcher) enterWindow(from uint64) (until uint64) {
 	return until
 }
 
-// enterBlock returns the bound of the block that has the first subject from an order on.
+// enterBlock returns the bound of the block that has the first subject from a rank on.
 func (f *formCursor) enterBlock(s *searcher, w *wordCursor, from uint64) windowBound {
 	switch {
 	case f.done:
 		return windowBound{until: math.MaxUint64}
-	case f.sparse && f.order() > from:
-		return windowBound{until: f.order() - 1}
+	case f.sparse && f.rank() > from:
+		return windowBound{until: f.rank() - 1}
 	case f.block.known && f.block.until >= from:
 		return f.block
 	case len(f.blocks) == 0:
@@ -417,15 +512,19 @@ func (f *formCursor) enterBlock(s *searcher, w *wordCursor, from uint64) windowB
 	f.near = f.blockWith(from, f.near)
 	f.block = windowBound{known: true, until: math.MaxUint64}
 	if f.near < f.blockCount() {
-		f.block.until, f.block.bound = f.lastOrderOf(f.near), s.boundOf(w, f.weight, f.impactsOf(f.near))
+		f.block.until, f.block.bound = f.lastRankOf(f.near), s.boundOf(w, f.weight, f.impactsOf(f.near))
 		f.block.blockFlags = f.flagsOf(f.near)
 	}
 	return f.block
 }
 
-// lastOrderOf returns the order of the last subject of a block.
-func (f *formCursor) lastOrderOf(block uint32) uint64 {
-	return f.s.orders.valueAt(f.s.subjectOf(f.lastOf(block)))
+// lastRankOf returns the rank of the last subject of a block.
+func (f *formCursor) lastRankOf(block uint32) uint64 {
+	number := f.lastOf(block)
+	if !f.part.single {
+		number = f.s.subjectOf(number)
+	}
+	return f.part.rankOf(number)
 }
 
 // searchWindow evaluates the subjects of a window that may be hits.
@@ -433,11 +532,11 @@ func (s *searcher) searchWindow(from, until uint64) error {
 	bound := func(w *wordCursor) float64 { return w.window.bound }
 	optional := s.countOptional(s.byWindow, bound)
 	for _, w := range s.byWindow[optional:] {
-		w.seekSubject(&spot{order: from})
+		w.seekSubject(&spot{rank: from})
 	}
 	for step := 1; ; step++ {
 		next, found := s.nextCandidate(s.byWindow[optional:])
-		if !found || next.order > until {
+		if !found || next.rank > until {
 			return nil
 		}
 		if step%1024 == 0 && s.ctx.Err() != nil {
