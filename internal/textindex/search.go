@@ -146,8 +146,8 @@ type searcher struct {
 	pinned  map[queryWord]WordStatistics
 	parts   []*part
 	large   *segment // whose numbers give ranks; nil for ranks by order
-	texts   uint64  // that the caller may read
-	average float64 // words of a text
+	texts   uint64   // that the caller may read
+	average float64  // words of a text
 	words   []*wordCursor
 	without [][]*wordCursor
 	hits    hitHeap

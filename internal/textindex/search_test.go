@@ -81,6 +81,9 @@ func (w *world) change(random *rand.Rand, n int) {
 				w.index.segments = append(w.index.segments[:1:1], writeSegment(func(to *segmentWriter) { mergeInto(to, w.index.segments[1:]) }))
 			}
 		}
+		if random.IntN(25) == 0 {
+			w.index.Settle()
+		}
 	}
 }
 
@@ -246,12 +249,18 @@ func plain(texts map[key]Text, r *Request) (hits []Hit) {
 // Search finds the subjects that a walk over all texts finds, with the same scores, page by page, from any
 // arrangement of segments.
 func TestSearchIsExact(t *testing.T) {
-	all := 0
+	all, mixed := 0, 0
 	for seed := range uint64(slowtest.Size(60, 20)) {
 		random := rand.New(rand.NewPCG(seed, 2))
 		w := &world{New(), map[key]Text{}}
 		for range 6 {
 			w.change(random, 60)
+			w.index.readSegments(func(list []*segment) {
+				s := &searcher{request: &Request{Readable: func(_, _ kg.ID) bool { return true }}}
+				if s.openParts(list); s.large != nil && len(list) > 1 {
+					mixed++
+				}
+			})
 			readable := random.IntN(16)
 			hidden, hides := random.IntN(4), random.IntN(2) == 0
 			for _, text := range queries {
@@ -297,8 +306,8 @@ func TestSearchIsExact(t *testing.T) {
 			}
 		}
 	}
-	if all < slowtest.Size(30000, 10000) {
-		t.Errorf("%d subjects are found in all", all)
+	if all < slowtest.Size(30000, 10000) || mixed < 20 {
+		t.Errorf("%d subjects are found in all, %d times with ranks of a segment in several", all, mixed)
 	}
 }
 
