@@ -4,7 +4,9 @@ import (
 	"flag"
 	"iter"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 
 	"koine/graph"
 	"koine/internal/social"
@@ -53,7 +55,40 @@ func (t *bench) groupInTurns(b *testing.B, predicate, query string) {
 	for _, s := range sides {
 		s.do() // warm
 	}
-	inTurns(b, "question", 1, sides)
+	busyInTurns(b, sides)
+}
+
+// busyInTurns measures the processor time of the sides in turns, in milliseconds, and the
+// ratio of the first to each of the others, and the time of the median round of the first.
+func busyInTurns(b *testing.B, sides []side) {
+	busy := make([]time.Duration, len(sides))
+	var took []float64
+	for b.Loop() {
+		for i, s := range sides {
+			from, start := processorTime(b), time.Now()
+			s.do()
+			busy[i] += processorTime(b) - from
+			if i == 0 {
+				took = append(took, float64(time.Since(start).Microseconds())/1000)
+			}
+		}
+	}
+	b.ReportMetric(0, "ns/op") // a round is no unit
+	b.ReportMetric(median(took), "wall-ms")
+	for i, s := range sides {
+		b.ReportMetric(float64(busy[i].Microseconds())/1000/float64(b.N), s.name+"-ms")
+		if i > 0 {
+			b.ReportMetric(float64(busy[0])/float64(busy[i]), "x-"+s.name)
+		}
+	}
+}
+
+func processorTime(b *testing.B) time.Duration {
+	var r syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &r); err != nil {
+		b.Fatal(err)
+	}
+	return time.Duration(r.Utime.Nano() + r.Stime.Nano())
 }
 
 func (t *bench) walkPredicate(b *testing.B, predicate string) {

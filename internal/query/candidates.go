@@ -17,32 +17,39 @@ func scanCandidates(s *kg.Snapshot, m *EntityMatch, after *kg.ID) iter.Seq2[*sub
 			m.scanAll(s, after, yield)
 			return
 		}
-		var r *subjectReader
-		if err == nil {
-			r, err = m.readSubjects(s)
-		}
 		if err != nil {
 			yield(nil, err)
 			return
 		}
-		defer r.close()
-		c := &r.subject
-		for id, err := range ids {
-			if err == nil {
-				err = s.Err() // one entity's rows are too few for a scan to notice cancellation
-			}
-			if err == nil {
-				c, err = r.read(id)
-			}
-			if err == nil && !m.matchesObjects() && (len(d.iris) > 0 || d.path != nil) {
-				err = c.confirmShown()
-			}
-			if err == errNoSubject {
-				continue
-			}
-			if !yield(c, err) || err != nil {
-				return
-			}
+		m.readCandidates(s, d, ids, yield)
+	}
+}
+
+// readCandidates yields the entities of an access path with the statements that the
+// test needs.
+func (m *EntityMatch) readCandidates(s *kg.Snapshot, d *accessPath, ids iter.Seq2[kg.ID, error], yield func(*subject, error) bool) {
+	r, err := m.readSubjects(s)
+	if err != nil {
+		yield(nil, err)
+		return
+	}
+	defer r.close()
+	c := &r.subject
+	for id, err := range ids {
+		if err == nil {
+			err = s.Err() // one entity's rows are too few for a scan to notice cancellation
+		}
+		if err == nil {
+			c, err = r.read(id)
+		}
+		if err == nil && !m.matchesObjects() && (len(d.iris) > 0 || d.path != nil) {
+			err = c.confirmShown()
+		}
+		if err == errNoSubject {
+			continue
+		}
+		if !yield(c, err) || err != nil {
+			return
 		}
 	}
 }

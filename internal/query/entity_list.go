@@ -212,7 +212,7 @@ func (l *EntityList) Group(s *kg.Snapshot, by *EntityGrouping) ([]Group, error) 
 		return groups, err
 	}
 	t := NewGroupTable(s, by)
-	for e, err := range l.matches(s, nil, nil) {
+	for e, err := range l.wholeMatches(s) {
 		if err == nil {
 			err = t.Add(e)
 		}

@@ -30,6 +30,8 @@ type EntityMatch struct {
 	// wanted are the predicates whose statements the test and the order need.
 	// Tests refer to them by index.
 	wanted      []kg.Term
+	narrowed    []kg.Term  // for each, the only object that is needed; zero: all are
+	valueTests  int        // the number of tests of values
 	test        entityTest // nil always holds
 	accessPaths []accessPath
 	class       kg.Term // set if the filter asks for this class and nothing else
@@ -91,11 +93,13 @@ func (m *EntityMatch) matchesObjects() bool { return m.depth > 0 }
 
 // wantPredicate returns the index of a predicate in wanted.
 func (m *EntityMatch) wantPredicate(predicate kg.Term) int {
-	if i := slices.Index(m.wanted, predicate); i >= 0 {
-		return i
+	i := slices.Index(m.wanted, predicate)
+	if i < 0 {
+		i = len(m.wanted)
+		m.wanted, m.narrowed = append(m.wanted, predicate), append(m.narrowed, kg.Term{})
 	}
-	m.wanted = append(m.wanted, predicate)
-	return len(m.wanted) - 1
+	m.narrowed[i] = kg.Term{}
+	return i
 }
 
 // compile compiles the whole condition. Parts that need only the entity's own
@@ -114,21 +118,20 @@ func (m *EntityMatch) compile(f *EntityFilter) (entityTest, error) {
 // someValue holds if the predicate has a value that fits. A nil test fits all
 // values.
 func (m *EntityMatch) someValue(predicate kg.Term, test termTest) entityTest {
-	i := m.wantPredicate(predicate)
+	return m.valueTest(m.wantPredicate(predicate), test)
+}
+
+// valueTest is someValue for the wanted predicate with an index.
+func (m *EntityMatch) valueTest(i int, test termTest) entityTest {
+	number := m.valueTests
+	m.valueTests++
 	return func(s *subject) (bool, error) {
 		for _, row := range s.rows[i] {
 			if test == nil {
 				return true, nil
 			}
-			if err := s.snapshot.Err(); err != nil { // a test may take long
-				return false, err
-			}
-			t, err := s.snapshot.Term(row.Object)
-			if err != nil {
-				return false, err
-			}
-			if test(t) {
-				return true, nil
+			if fits, err := s.valueFits(number, test, row.Object); fits || err != nil {
+				return fits, err
 			}
 		}
 		return false, nil
@@ -169,6 +172,9 @@ func (m *EntityMatch) typeTest(f *IRIFilter) (entityTest, error) {
 		return m.absenceTest(RDFType, kg.Term.IsResource, f.requiresOnlyAbsence()), nil
 	}
 	fits, err := classFits(m.Ctx, f)
+	if only := onlyIRI(f); only != nil {
+		return m.valueTest(m.onlyOf(RDFType, *only), fits), err
+	}
 	return m.someValue(RDFType, fits), err
 }
 

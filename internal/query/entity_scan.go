@@ -12,6 +12,9 @@ type entityScan struct {
 	fact testedStatement // the statement under test
 	Degrees
 	trails []*trailScan
+	// decided are the cached results of the tests of values, by their number; nil:
+	// results are not cached.
+	decided []map[kg.ID]bool
 }
 
 func newEntityScan(s *kg.Snapshot) *entityScan {
