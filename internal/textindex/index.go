@@ -2,6 +2,7 @@ package textindex
 
 import (
 	"context"
+	"runtime"
 	"slices"
 	"sync"
 
@@ -20,7 +21,9 @@ type Index struct {
 	segments []*segment   // the older first
 	pending  *builder     // texts in no segment yet
 
-	parts []*Index // of Together; the rest is then empty
+	turns chan struct{} // has as many places as searches evaluate at a time
+
+	parts []*Index // of Together; the rest is then empty, but for turns
 
 	dir    string // "" for an index in memory
 	saving sync.Mutex
@@ -37,7 +40,9 @@ type key struct {
 }
 
 // New returns an empty index in memory.
-func New() *Index { return &Index{pending: newBuilder()} }
+func New() *Index {
+	return &Index{pending: newBuilder(), turns: make(chan struct{}, runtime.GOMAXPROCS(0))}
+}
 
 // Add adds a text, unless one with the same subject and Ref is in the index.
 func (x *Index) Add(t Text) {
@@ -107,9 +112,27 @@ func (x *Index) RemoveGraph(graph kg.ID) {
 
 // Search returns the first hits of a request.
 func (x *Index) Search(ctx context.Context, r *Request) (hits []Hit, err error) {
+	if err := x.takeTurn(ctx); err != nil {
+		return nil, err
+	}
+	defer x.endTurn()
 	x.readSegments(func(list []*segment) { hits, err = searchSegments(ctx, list, r) })
 	return hits, err
 }
+
+// takeTurn waits until there is a processor for a search, in the order of arrival. More searches
+// than processors would take slices of 10 ms in turns, in which one that takes a tenth of a
+// millisecond waits for a slice of each of the others.
+func (x *Index) takeTurn(ctx context.Context) error {
+	select {
+	case x.turns <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (x *Index) endTurn() { <-x.turns }
 
 // readSegments calls read with all texts in segments. Nothing is added or removed meanwhile.
 func (x *Index) readSegments(read func([]*segment)) {
