@@ -359,6 +359,82 @@ func TestSkippedSubjectsAreNoHits(t *testing.T) {
 	}
 }
 
+// The first hits among many texts, most of whose blocks are skipped, are those of all hits, bit for
+// bit: with one text of a subject or several, in one segment, in a large one and small ones, or in
+// segments of about one size.
+func TestFirstOfManyHitsAreExact(t *testing.T) {
+	searched := 0
+	for seed := range uint64(slowtest.Size(24, 8)) {
+		random := rand.New(rand.NewPCG(seed, 6))
+		zipf := rand.NewZipf(random, 1.2, 3, 40)
+		x, subjects := New(), []int{1 << 14, 3000}[seed%2]
+		add := func(from, to int) {
+			for n := from; n < to; n++ {
+				list := make([]string, 1+random.IntN(12))
+				for i := range list {
+					list[i] = fmt.Sprintf("w%c%s", 'a'+zipf.Uint64(), []string{"lk", "lks", "lking"}[random.IntN(3)])
+				}
+				subject := n
+				if subjects < 1<<14 {
+					subject = random.IntN(subjects)
+				}
+				x.Add(Text{
+					Subject: Subject{Order: uint64(subject) * 7919 % 10007, ID: id(2, subject)}, Ref: Ref{Graph: id(2, 50000+random.IntN(3)), Object: id(4, n)},
+					Language: words.English, Value: strings.Join(list, " "),
+				})
+			}
+			x.flushPending()
+		}
+		switch seed / 2 % 3 {
+		case 0:
+			add(0, 8000)
+		case 1:
+			add(0, 7500)
+			add(7500, 7800)
+			add(7800, 8000)
+		default:
+			add(0, 3000)
+			add(3000, 6000)
+			add(6000, 8000)
+		}
+		for range 12 {
+			text := ""
+			for range 1 + random.IntN(3) {
+				text += fmt.Sprintf(" w%c%s", 'a'+zipf.Uint64(), []string{"lk", "lks", "lking", "*"}[random.IntN(4)])
+			}
+			q, err := ParseQuery(text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			hidden := id(2, 50000+random.IntN(6))
+			r := Request{Query: q, Readable: func(g, _ kg.ID) bool { return g != hidden }}
+			all, _, _, err := x.NewFinding(r).Scan(t.Context(), Subject{}, math.MaxInt)
+			if err != nil {
+				t.Fatal(err)
+			}
+			slices.SortFunc(all, func(a, b Hit) int {
+				if a.ComesBefore(b.Place) {
+					return -1
+				}
+				return 1
+			})
+			for _, r.First = range []int{1, 10, 100} {
+				hits, err := x.Search(t.Context(), &r)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if want := all[:min(len(all), r.First)]; !slices.EqualFunc(hits, want, func(a, b Hit) bool { return a.Place == b.Place && reflect.DeepEqual(a.Texts, b.Texts) }) {
+					t.Fatalf("seed %d: the first %d hits of%s are\n%.2000v\nand of all\n%.2000v", seed, r.First, text, hits, want)
+				}
+				searched++
+			}
+		}
+	}
+	if searched < 250 {
+		t.Errorf("%d searches", searched)
+	}
+}
+
 // An index with texts that the caller may not read gives the answers of one without them,
 // to the last bit.
 func TestOthersChangeNothing(t *testing.T) {

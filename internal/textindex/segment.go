@@ -375,13 +375,3 @@ func (c *postings) impactsOf(n uint32) []byte {
 	_, _, end := c.blockAt(n)
 	return c.impacts[begin:end]
 }
-
-// eachImpact calls f with the impacts of a block, or of a list.
-func eachImpact(b []byte, f func(impact)) {
-	for len(b) > 0 {
-		var times, length uint64
-		times, b = uvarint(b)
-		length, b = uvarint(b)
-		f(impact{uint32(times), uint32(length)})
-	}
-}

@@ -12,9 +12,11 @@ import (
 // block. A window whose words cannot make a hit together is skipped without reading its
 // postings (block-max MaxScore). Bounds are computed from impacts with the caller's statistics;
 // texts of others, and removed ones, can only make them larger, and a score is never computed
-// from a bound.
+// from a bound. Bounds are added up in the order of scores, so that rounding makes no sum of
+// scores larger than that of bounds; and because subjects come in their order, one whose bound is
+// the score of the last hit is none.
 
-// slack makes bounds larger than what rounding may add to a sum of scores.
+// slack makes a bound larger than what rounding may take from it in another order.
 const slack = 1 + 1e-9
 
 // wordCursor walks the subjects with a word, in all segments.
@@ -28,7 +30,7 @@ type wordCursor struct {
 	misspelt bool // the terms are of similar words
 
 	window windowBound
-	best   float64 // of the subject under evaluation
+	best   float64 // of the subject under evaluation, or a bound of it
 }
 
 // windowBound is the bound of texts of subjects up to a rank.
@@ -51,17 +53,27 @@ type formCursor struct {
 	times   []uint32 // how often the term is in each
 	numbers []uint32 // of their subjects
 	ranks   []uint64 // of their subjects
-	i       int      // of the current text
+	scores  []float64
+	i       int // of the current text
+	strong  int // no text from the current one to before it is strong: see nextStrong
+	known   *knownScores
 
 	all    windowBound // of all texts
 	sparse bool        // the postings are read, rather than skipped by blocks
 	near   uint32      // the block of the window
 	block  windowBound
+	now    windowBound // in the window
+	again  float64     // a bound of another text's score beside one at the cursor
 }
+
+// knownScores are the scores of short texts by how often they have the term, less one, and by
+// their lengths; 0 for those that are not computed yet.
+type knownScores [2][64]float64
 
 // loadBlock reads a block and moves to its first text.
 func (f *formCursor) loadBlock(n uint32) {
-	f.loaded, f.i, f.docs, f.times, f.numbers, f.ranks = n, 0, f.docs[:0], f.times[:0], f.numbers[:0], f.ranks[:0]
+	f.loaded, f.i, f.strong, f.scores = n, 0, 0, f.scores[:0]
+	f.docs, f.times, f.numbers, f.ranks = f.docs[:0], f.times[:0], f.numbers[:0], f.ranks[:0]
 	data, doc := f.dataOf(n), uint32(0)
 	for i := 0; i < len(data); {
 		head, times := uint64(data[i]), uint64(1)
@@ -296,10 +308,37 @@ func (s *searcher) scoreOf(w *wordCursor, weight float64, times, length uint32) 
 	return weight * w.idf * tf * (k1 + 1) / (tf + k1*(1-b+b*float64(length)/s.average))
 }
 
+// scoreWith returns the score of a text with the term of a cursor.
+func (s *searcher) scoreWith(w *wordCursor, f *formCursor, times, length uint32) float64 {
+	if times > uint32(len(f.known)) || length >= uint32(len(f.known[0])) {
+		return s.scoreOf(w, f.weight, times, length)
+	}
+	if f.known == nil {
+		f.known = &knownScores{}
+	}
+	known := &f.known[times-1][length]
+	if *known == 0 {
+		*known = s.scoreOf(w, f.weight, times, length)
+	}
+	return *known
+}
+
+// scoreBlock computes the scores of the block that is read.
+func (s *searcher) scoreBlock(w *wordCursor, f *formCursor) {
+	for i := len(f.scores); i < len(f.docs); i++ {
+		f.scores = append(f.scores, s.scoreWith(w, f, f.times[i], uint32(f.s.length.valueAt(f.docs[i]))))
+	}
+}
+
 // boundOf returns a bound of the scores of texts with some impacts.
-func (s *searcher) boundOf(w *wordCursor, weight float64, impacts []byte) (most float64) {
-	eachImpact(impacts, func(x impact) { most = max(most, s.scoreOf(w, weight, x.times, x.length)) })
-	return most * slack
+func (s *searcher) boundOf(w *wordCursor, f *formCursor, impacts []byte) (most float64) {
+	for len(impacts) > 0 {
+		var times, length uint64
+		times, impacts = uvarint(impacts)
+		length, impacts = uvarint(impacts)
+		most = max(most, s.scoreWith(w, f, uint32(times), uint32(length)))
+	}
+	return most
 }
 
 // boundWord computes the bounds of a word's cursors.
@@ -308,19 +347,18 @@ func (s *searcher) boundWord(w *wordCursor) {
 		f := &w.cursors[i]
 		f.all = windowBound{known: true, until: math.MaxUint64}
 		if len(f.blocks) > 0 {
-			f.all.bound, f.all.blockFlags = s.boundOf(w, f.weight, f.whole), f.flags
+			f.all.bound, f.all.blockFlags = s.boundOf(w, f, f.whole), f.flags
 		} else {
-			f.all.blockFlags = blockFlags{true, true}
-			for i, doc := range f.docs {
-				f.all.bound = max(f.all.bound, s.scoreOf(w, f.weight, f.times[i], uint32(f.s.length.valueAt(doc)))*slack)
-			}
+			f.all.blockFlags = blockFlags{!f.part.single, !f.part.single}
+			s.scoreBlock(w, f)
+			f.all.bound = slices.Max(f.scores)
 		}
 		w.blocks += uint64(f.blockCount())
 	}
 	w.bound = w.boundSubject(func(f *formCursor) windowBound { return f.all })
 }
 
-// manyCursors is how many cursors boundSubject compares by pairs.
+// manyCursors is how many cursors are compared by pairs.
 const manyCursors = 16
 
 // boundSubject returns a bound of what subjects have for the word, with bounds of the texts at
@@ -332,7 +370,7 @@ func (c *wordCursor) boundSubject(of func(*formCursor) windowBound) (most float6
 		for i := range c.cursors {
 			most = max(most, of(&c.cursors[i]).bound)
 		}
-		return most * (1 + againWeight)
+		return most + againWeight*most
 	}
 	var list [manyCursors]windowBound
 	for i := range c.cursors {
@@ -438,6 +476,9 @@ func (s *searcher) findHits() ([]Hit, error) {
 	return out, nil
 }
 
+// manyWords is how many words have bounds that are not added up anew for each part of them.
+const manyWords = 8
+
 // countOptional returns how many of the first words cannot make a hit together.
 func (s *searcher) countOptional(list []*wordCursor, bound func(*wordCursor) float64) int {
 	least := 0.0
@@ -446,11 +487,24 @@ func (s *searcher) countOptional(list []*wordCursor, bound func(*wordCursor) flo
 	}
 	sum := 0.0
 	for i, w := range list {
-		if sum += bound(w); sum >= least && sum > 0 {
+		if sum += bound(w); i == 0 && sum > least {
+			return 0
+		}
+		if i > 0 && sum*slack > least && (len(list) > manyWords || s.sumOf(list[:i+1], bound) > least) {
 			return i
 		}
 	}
 	return len(list)
+}
+
+// sumOf adds up the bounds of some words in the order in which a hit's score is added up.
+func (s *searcher) sumOf(list []*wordCursor, bound func(*wordCursor) float64) (sum float64) {
+	for _, w := range s.words {
+		if slices.Contains(list, w) {
+			sum += bound(w)
+		}
+	}
+	return sum
 }
 
 // nextRank returns a rank from the given one on before which no subject is a hit.
@@ -481,6 +535,7 @@ func (s *searcher) enterWindow(from uint64) (until uint64) {
 			w.window = windowBound{known: true, until: math.MaxUint64}
 			w.window.bound = w.boundSubject(func(f *formCursor) windowBound {
 				of := f.enterBlock(s, w, from)
+				f.now = of
 				w.window.until = min(w.window.until, of.until)
 				return of
 			})
@@ -512,7 +567,7 @@ func (f *formCursor) enterBlock(s *searcher, w *wordCursor, from uint64) windowB
 	f.near = f.blockWith(from, f.near)
 	f.block = windowBound{known: true, until: math.MaxUint64}
 	if f.near < f.blockCount() {
-		f.block.until, f.block.bound = f.lastRankOf(f.near), s.boundOf(w, f.weight, f.impactsOf(f.near))
+		f.block.until, f.block.bound = f.lastRankOf(f.near), s.boundOf(w, f, f.impactsOf(f.near))
 		f.block.blockFlags = f.flagsOf(f.near)
 	}
 	return f.block
@@ -534,8 +589,21 @@ func (s *searcher) searchWindow(from, until uint64) error {
 	for _, w := range s.byWindow[optional:] {
 		w.seekSubject(&spot{rank: from})
 	}
-	for step := 1; ; step++ {
-		next, found := s.nextCandidate(s.byWindow[optional:])
+	if optional+1 == len(s.byWindow) {
+		s.byWindow[optional].expectStrong()
+	}
+	for step, before := 1, optional; ; step++ {
+		if optional > before && optional+1 == len(s.byWindow) {
+			s.byWindow[optional].expectStrong()
+		}
+		before = optional
+		var next spot
+		var found bool
+		if optional+1 == len(s.byWindow) && len(s.hits) >= s.request.First {
+			next, found = s.nextStrong(s.byWindow[optional], optional, until)
+		} else {
+			next, found = s.nextCandidate(s.byWindow[optional:])
+		}
 		if !found || next.rank > until {
 			return nil
 		}
@@ -552,13 +620,78 @@ func (s *searcher) searchWindow(from, until uint64) error {
 				if len(s.hits) > s.request.First {
 					heap.Pop(&s.hits)
 				}
+				optional = max(optional, s.countOptional(s.byWindow, bound))
 			}
 		}
 		for _, w := range s.byWindow[optional:] {
 			w.passSubject(&next)
 		}
-		optional = max(optional, s.countOptional(s.byWindow, bound))
 	}
+}
+
+// expectStrong computes what other texts of a subject may add to the scores at each cursor, from
+// the bounds of the window.
+func (c *wordCursor) expectStrong() {
+	for i := range c.cursors {
+		f := &c.cursors[i]
+		if f.strong, f.again = f.i, 0; len(c.cursors) > manyCursors {
+			f.again = c.window.bound
+			continue
+		}
+		if f.now.repeats {
+			f.again = f.now.bound
+		}
+		for j := range c.cursors {
+			if other := &c.cursors[j]; j != i && (f.s != other.s || f.now.several && other.now.several) {
+				f.again = max(f.again, other.now.bound)
+			}
+		}
+	}
+}
+
+// nextStrong moves to the first subject up to a rank that has enough for a word to be a hit with
+// the optional words. The cursors of the word are in the window.
+func (s *searcher) nextStrong(w *wordCursor, optional int, until uint64) (next spot, found bool) {
+	enough := s.hits[0].Score / slack
+	for _, o := range s.byWindow[:optional] {
+		enough -= o.window.bound
+	}
+	for {
+		last := uint64(math.MaxUint64) // up to which everything is read
+		for i := range w.cursors {
+			f := &w.cursors[i]
+			if f.done || f.ranks[f.i] > until {
+				continue
+			}
+			s.scoreBlock(w, f)
+			need := max(enough-againWeight*f.again, enough/(1+againWeight))
+			at := max(f.strong, f.i)
+			for at < len(f.scores) && f.scores[at] < need {
+				at++
+			}
+			if f.strong = at; at == len(f.scores) {
+				last = min(last, f.ranks[at-1])
+			} else if rank := f.ranks[at]; rank <= until && (!found || rank < next.rank || rank == next.rank && f.isBefore(at, &next)) {
+				next, found = spot{rank: rank, s: f.s, number: f.numbers[at]}, true
+			}
+		}
+		if found && next.rank <= last {
+			w.seekSubject(&next)
+			return next, true
+		}
+		if last >= until {
+			return spot{}, false
+		}
+		found = false
+		w.seekSubject(&spot{rank: last + 1})
+	}
+}
+
+// isBefore reports whether the subject of a text in the block is before a spot of equal rank.
+func (f *formCursor) isBefore(i int, t *spot) bool {
+	at := *f
+	at.i = i
+	return at.compareSpot(t) < 0
 }
 
 // mayBeHit reports whether a subject, at which the words of the window behind the optional
@@ -567,27 +700,21 @@ func (s *searcher) mayBeHit(subject *spot, optional int) bool {
 	if len(s.hits) < s.request.First {
 		return true
 	}
-	sum := 0.0
 	for _, w := range s.byWindow[:optional] {
 		w.best = w.window.bound
-		sum += w.best
 	}
 	for _, w := range s.byWindow[optional:] {
 		w.best = s.bestOf(w, subject)
-		sum += w.best
 	}
 	for i := optional - 1; i >= 0; i-- {
-		if sum*slack < s.hits[0].Score {
+		if s.sumOfBest() <= s.hits[0].Score {
 			return false
 		}
 		w := s.byWindow[i]
 		w.seekSubject(subject)
-		sum -= w.best
 		w.best = s.bestOf(w, subject)
-		sum += w.best
 	}
-	sum = s.sumOfBest()
-	return sum >= s.hits[0].Score && s.isWanted(Place{sum, subject.subject()})
+	return s.sumOfBest() > s.hits[0].Score
 }
 
 // sumOfBest adds up what the words have for a subject, in the order in which a hit's score is
@@ -609,12 +736,13 @@ func (s *searcher) bestOf(w *wordCursor, subject *spot) float64 {
 		if !f.isAt(subject) {
 			continue
 		}
+		s.scoreBlock(w, f)
 		for i, end := f.i, f.textsEnd(); i < end; i++ {
 			doc := f.docs[i]
 			if !f.isSearchedAt(doc) {
 				continue
 			}
-			score := s.scoreOf(w, f.weight, f.times[i], uint32(f.s.length.valueAt(doc)))
+			score := f.scores[i]
 			switch at := (textAt{f.part, doc}); {
 			case at == of:
 				best = max(best, score)
