@@ -174,20 +174,9 @@ func (s *Store) forgetGenerations(ctx context.Context) error {
 	})
 }
 
-// clearGenerations marks the generations that are current at no readable revision.
+// clearGenerations marks the generations before which a graph has no readable content.
 func (s *Store) clearGenerations(ctx context.Context, floor Revision) error {
-	t := s.head.Load().generations
-	if t == nil || floor == 0 {
-		return nil
-	}
-	var cleared []*index.Generation
-	for _, g := range t.Entries {
-		if g.From != 0 && g.From <= floor && !g.Cleared {
-			next := *g
-			next.Cleared = true
-			cleared = append(cleared, &next)
-		}
-	}
+	cleared := uncleared(s.head.Load().generations, floor)
 	if len(cleared) == 0 {
 		return nil
 	}
@@ -198,25 +187,53 @@ func (s *Store) clearGenerations(ctx context.Context, floor Revision) error {
 		if s.unindexed.Load() != nil {
 			return errUnindexed()
 		}
-		h := *s.head.Load()
+		t := s.head.Load().generations
 		// Another purge may have removed some from the table meanwhile.
-		cleared = slices.DeleteFunc(cleared, func(g *index.Generation) bool { return h.generations == nil || h.generations.Entries[g.Began] == nil })
-		base := s.newKV(s.layers.flushed)
-		defer base.Close()
-		o := index.NewOverlay(s.layers.newKV(base, s.layers.mem))
-		for _, g := range cleared {
-			o.Put(string(keys.GenerationRecord(uint64(g.Began))), g.Encode())
-		}
-		if len(cleared) > 0 {
-			h.generations = h.generations.WithEntries(cleared...)
-		}
-		s.mu.Lock()
-		s.layers.memBytes += o.MergeInto(s.layers.mem)
-		s.layers.shared = nil
-		s.head.Store(&h)
-		s.mu.Unlock()
+		s.putGenerations(slices.DeleteFunc(cleared, func(g *index.Generation) bool { return t == nil || t.Entries[g.Began] == nil }))
 		return nil
 	})
+}
+
+// clearAtStart marks what clearGenerations marked before a crash. The floor was on disk first,
+// and of the keys that were removed since some may be gone from the index. It runs before the
+// committer.
+func (s *Store) clearAtStart() {
+	s.putGenerations(uncleared(s.head.Load().generations, s.oldestReadable()))
+}
+
+// uncleared returns the generations that are to be marked at a floor, marked.
+func uncleared(t *index.Generations, floor Revision) (list []*index.Generation) {
+	if t == nil || floor == 0 {
+		return nil
+	}
+	for _, g := range t.Entries {
+		if g.From != 0 && g.From <= floor && !g.Cleared {
+			next := *g
+			next.Cleared = true
+			list = append(list, &next)
+		}
+	}
+	return list
+}
+
+// putGenerations replaces entries of the table of generations.
+func (s *Store) putGenerations(list []*index.Generation) {
+	if len(list) == 0 {
+		return
+	}
+	base := s.newKV(s.layers.flushed)
+	defer base.Close()
+	o := index.NewOverlay(s.layers.newKV(base, s.layers.mem))
+	for _, g := range list {
+		o.Put(string(keys.GenerationRecord(uint64(g.Began))), g.Encode())
+	}
+	h := *s.head.Load()
+	h.generations = h.generations.WithEntries(list...)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.layers.memBytes += o.MergeInto(s.layers.mem)
+	s.layers.shared = nil
+	s.head.Store(&h)
 }
 
 // replaceHead replaces the catalogue or the table of generations of the head. Only the

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"iter"
 	"maps"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -568,6 +570,84 @@ func TestGenerationsOutOfHistoryAreRemoved(t *testing.T) {
 		t.Errorf("opened again the graph has %d statements", len(got))
 	}
 	mustBeClean(t, s)
+}
+
+// TestRemovalOfGenerationsCutShort shows that content which no readable revision needs is
+// removed, and missed by no check, if a crash cut its removal short, before the index has the
+// record that says so, and before or after the index has the switch to the content after it.
+func TestRemovalOfGenerationsCutShort(t *testing.T) {
+	dir, early, late := t.TempDir(), filepath.Join(t.TempDir(), "early"), filepath.Join(t.TempDir(), "late")
+	m := Meta{Principal: SystemPrincipal(), Actor: "agent://loader"}
+	const n = 40
+	s := openStore(t, dir, smallWhole())
+	stop := func(index string) {
+		if err := errors.Join(s.Close(), os.CopyFS(index, os.DirFS(filepath.Join(dir, datadir.IndexName)))); err != nil {
+			t.Fatal(err)
+		}
+		s = openStore(t, dir, smallWhole())
+	}
+	replaceWith(t, s, m, wholeQuads(0, n))
+	old := s.head.Load().generations.Entries
+	before, err := s.IndexRows()
+	if err != nil {
+		t.Fatal(err)
+	}
+	stop(early)
+	second := replaceWith(t, s, m, wholeQuads(1, n))
+	stop(late)
+	if err := datadir.WriteHistory(s.dir.Join(datadir.HistoryName), second.Revision); err != nil {
+		t.Fatal(err)
+	}
+	s.oldest.Store(uint64(second.Revision))
+	if err := errors.Join(s.clearGenerations(t.Context(), second.Revision), s.purgeGenerations(t.Context())); err != nil {
+		t.Fatal(err)
+	}
+	after, err := s.IndexRows()
+	if err := errors.Join(err, s.Close()); err != nil {
+		t.Fatal(err)
+	}
+	left := make(map[string]bool)
+	for _, row := range after {
+		key, _, _ := strings.Cut(row, " = ")
+		left[key] = true
+	}
+	gone := slices.DeleteFunc(before, func(row string) bool { key, _, _ := strings.Cut(row, " = "); return left[key] })
+	if len(gone) < n {
+		t.Fatalf("%d rows are gone", len(gone))
+	}
+	for _, applied := range []bool{false, true} {
+		for _, cut := range []int{1, n / 2, len(gone) - 1, len(gone)} {
+			t.Run(fmt.Sprintf("%d of %d, the switch applied %t", cut, len(gone), applied), func(t *testing.T) {
+				again := t.TempDir()
+				index := filepath.Join(again, datadir.IndexName)
+				err := errors.Join(os.CopyFS(again, os.DirFS(dir)), os.RemoveAll(index), os.CopyFS(index, os.DirFS(map[bool]string{false: early, true: late}[applied])))
+				if err := errors.Join(err, ApplyRows(again, smallWhole(), nil, gone[:cut], second.Revision)); err != nil {
+					t.Fatal(err)
+				}
+				o := smallWhole()
+				o.ReadOnly = true
+				s := openStore(t, again, o)
+				mustBeClean(t, s)
+				if err := s.Close(); err != nil {
+					t.Fatal(err)
+				}
+				s = openStore(t, again, smallWhole())
+				mustBeClean(t, s)
+				if err := s.purgeGenerations(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+				for _, g := range old {
+					if rows := indexedOf(t, s, g.ID()); rows != 0 {
+						t.Errorf("%d keys are left of what nobody can read", rows)
+					}
+				}
+				if got := holdsAt(t, s, 0); !slices.Equal(got, wholeObjects(1, n)) {
+					t.Errorf("the graph has %d statements", len(got))
+				}
+				mustBeClean(t, s)
+			})
+		}
+	}
 }
 
 func TestEraseInReplacedGraph(t *testing.T) {

@@ -210,6 +210,7 @@ func (s *Store) open() (err error) {
 	if e := s.refused.Load(); e != nil && s.head.Load().revision == 0 {
 		return e // neither log nor index is readable
 	}
+	s.clearAtStart()
 	s.tailer = newTailer(s)
 	if err := s.loadNames(); err != nil {
 		return err
