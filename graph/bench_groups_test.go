@@ -3,12 +3,14 @@ package graph_test
 import (
 	"flag"
 	"iter"
+	"math"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
 	"koine/graph"
+	"koine/graph/limit"
 	"koine/internal/social"
 	"koine/kg"
 )
@@ -137,4 +139,13 @@ func BenchmarkGroupsOfMany(b *testing.B) {
 	b.Run("average", func(b *testing.B) {
 		t.groupInTurns(b, ns+"age", `entities(where: {type: {eq: "`+ns+`Person"}, property: [{predicate: "`+ns+`age", gte: 58}]}%s) { groups(by: [{as: "city", property: "`+ns+`city"}], compute: [{as: "age", fn: AVG, property: "`+ns+`age"}], first: 10) { key(as: "city") count value(as: "age") } }`)
 	})
+}
+
+// BenchmarkTriangles counts the triangles of acquaintances in a social network: a join of
+// all three sides in memory, in turns with one side after the other, which a budget asks for.
+func BenchmarkTriangles(b *testing.B) {
+	t := newBench(b, graph.Options{Limits: limit.Limits{Duration: time.Hour, Reads: math.MaxInt, Rows: math.MaxInt}}, func(o *kg.Options) { o.TermCache = 1 << 19 })
+	t.socialNetwork(b, *groupedStatements)
+	knows := `p: "<` + social.Vocabulary + `knows>"`
+	t.groupInTurns(b, social.Vocabulary+"knows", `match(first: 1, pattern: {triples: [{s: "?a", `+knows+`, o: "?b"}, {s: "?b", `+knows+`, o: "?c"}, {s: "?a", `+knows+`, o: "?c"}]}%s) { totalCount }`)
 }

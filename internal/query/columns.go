@@ -4,6 +4,7 @@ import (
 	"iter"
 	"slices"
 
+	"koine/internal/query/idtable"
 	"koine/kg"
 )
 
@@ -20,7 +21,7 @@ const (
 // columns hold the statements with the wanted predicates of many entities. They are
 // read in one walk over each predicate instead of a look-up for each entity.
 type columns struct {
-	entities idTable
+	entities idtable.Table
 	lists    []column // for each wanted predicate
 }
 
@@ -61,7 +62,7 @@ func (m *EntityMatch) readColumns(s *kg.Snapshot, entities []kg.ID) (*columns, e
 		return nil, nil
 	}
 	for _, id := range entities {
-		c.entities.add(id)
+		c.entities.Add(id)
 	}
 	for i, p := range patterns {
 		c.lists[i].first, c.lists[i].last = make([]uint32, len(entities)), make([]uint32, len(entities))
@@ -80,7 +81,7 @@ func (m *EntityMatch) readColumns(s *kg.Snapshot, entities []kg.ID) (*columns, e
 func (c *columns) readColumn(s *kg.Snapshot, to *column, p kg.IDPattern) error {
 	to.predicate = p.Predicate
 	return kg.WalkIDs(s, p, func(q *kg.IDQuad) error {
-		i := c.entities.find(q.Subject)
+		i := c.entities.Find(q.Subject)
 		if i < 0 {
 			return nil
 		}

@@ -3,6 +3,7 @@ package query
 import (
 	"errors"
 
+	"koine/internal/query/idtable"
 	"koine/internal/query/pattern"
 	"koine/kg"
 )
@@ -11,10 +12,10 @@ import (
 // of their objects. In the run, a statement in several graphs comes once for each.
 type valueCount struct {
 	sizes    *groupSizes
-	members  *idTable // the elements; nil: all subjects are
-	seen     []uint64 // bits of the members with a value
-	withSome int      // members with a value
-	all      idTable  // the subjects with a value, if all subjects are members
+	members  *idtable.Table // the elements; nil: all subjects are
+	seen     []uint64       // bits of the members with a value
+	withSome int            // members with a value
+	all      idtable.Table  // the subjects with a value, if all subjects are members
 
 	subject, object kg.ID
 	count           uint64
@@ -23,7 +24,7 @@ type valueCount struct {
 // walk counts the values of a predicate.
 func (c *valueCount) walk(s *kg.Snapshot, predicate kg.ID) error {
 	if c.members != nil {
-		c.seen = make([]uint64, (c.members.n+63)/64)
+		c.seen = make([]uint64, (c.members.Len()+63)/64)
 	}
 	err := kg.WalkIDs(s, kg.IDPattern{Predicate: predicate}, func(q *kg.IDQuad) error {
 		if q.Object != c.object {
@@ -47,13 +48,13 @@ func (c *valueCount) walk(s *kg.Snapshot, predicate kg.ID) error {
 // countSubject counts the present subject, if it is a member.
 func (c *valueCount) countSubject() {
 	if c.members == nil {
-		if _, isNew := c.all.add(c.subject); isNew {
+		if _, isNew := c.all.Add(c.subject); isNew {
 			c.withSome++
 		}
 		c.count++
 		return
 	}
-	i := c.members.find(c.subject)
+	i := c.members.Find(c.subject)
 	if i < 0 {
 		return
 	}
@@ -121,7 +122,7 @@ func (c *valueCount) addNull(s *kg.Snapshot, hidden bool) error {
 	var all int
 	switch {
 	case c.members != nil:
-		all = c.members.n
+		all = c.members.Len()
 	case hidden:
 		return c.sizes.add(kg.ID{}, 1) // it is one of the groups that are limited
 	default:
@@ -150,14 +151,14 @@ func countSubjects(s *kg.Snapshot) (n int, err error) {
 }
 
 // instancesOf numbers the subjects of a class in the order of their ids.
-func instancesOf(s *kg.Snapshot, class kg.Term) (*idTable, error) {
-	t := new(idTable)
+func instancesOf(s *kg.Snapshot, class kg.Term) (*idtable.Table, error) {
+	t := new(idtable.Table)
 	p, known, err := s.PatternIDs(kg.Pattern{Predicate: RDFType, Object: class})
 	if !known || err != nil {
 		return t, err
 	}
 	return t, kg.WalkIDs(s, p, func(q *kg.IDQuad) error {
-		t.add(q.Subject)
+		t.Add(q.Subject)
 		return nil
 	})
 }
@@ -261,7 +262,7 @@ func (l *StatementList) groupByRun(s *kg.Snapshot, p kg.IDPattern, by *Statement
 // partCount counts ids, which mostly come in runs.
 type partCount struct {
 	sizes  *groupSizes
-	of     idTable
+	of     idtable.Table
 	ids    []kg.ID
 	counts []uint64
 	last   kg.ID
@@ -270,7 +271,7 @@ type partCount struct {
 
 func (c *partCount) count(id *kg.ID) error {
 	if *id != c.last || len(c.ids) == 0 {
-		i, isNew := c.of.add(*id)
+		i, isNew := c.of.Add(*id)
 		if isNew {
 			if len(c.ids) >= c.sizes.shape.limits.Values {
 				return errAtLimit

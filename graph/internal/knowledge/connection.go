@@ -11,6 +11,7 @@ import (
 	"koine/graph/internal/scalar"
 	"koine/graph/limit"
 	"koine/internal/query"
+	"koine/internal/query/pattern"
 	"koine/kg"
 )
 
@@ -291,6 +292,10 @@ type page struct {
 	total      uint64
 	uncounted  bool // counting was ended by a bound: total is null
 	cut        *cut // nil without a budget
+	// counted are the steps that counted and grouped all rows of a pattern, nil if they
+	// are those of the page. They read countedReads statements.
+	counted      []pattern.Step
+	countedReads int64
 	// node writes an element of another kind.
 	node func(w *writer, selection, k int)
 	// eventOnly reports whether only a field `events` lists the element. nil

@@ -210,7 +210,10 @@ func (l *loader) allSolutions(c *matchList, p *pattern.Pattern, g *page) error {
 		tables[plan] = query.NewGroupTable(l.snapshot, plan.rows)
 	}
 	q := c.patternQuery(nil)
-	q.Order = nil
+	q.Order, q.AnyOrder = nil, true
+	for _, plan := range c.groups {
+		q.AnyOrder = q.AnyOrder && !plan.rows.AddsNumbers()
+	}
 	e, err := p.Evaluate(l.ctx, l.snapshot, q)
 	if err != nil {
 		return err
@@ -225,6 +228,9 @@ func (l *loader) allSolutions(c *matchList, p *pattern.Pattern, g *page) error {
 				return limit.GroupLimit(err)
 			}
 		}
+	}
+	if e.Leaps() {
+		g.counted, g.countedReads = e.Explain(), e.StatementsRead()
 	}
 	return l.loadGroups(c.connection, g, func(plan *groupPlan) ([]query.Group, error) { return tables[plan].Groups() })
 }
@@ -329,7 +335,7 @@ func (l *loader) sortedError(c *matchList, err error) error {
 
 // setExtras sets the page's fields that only this connection has.
 func (c *matchList) setExtras(g *page, e *pattern.Evaluation) {
-	steps, read := e.Explain(), e.StatementsRead()
+	steps, read := append(g.counted, e.Explain()...), g.countedReads+e.StatementsRead()
 	g.extra = func(w *writer, i int) {
 		x := c.extras[i]
 		switch {

@@ -39,7 +39,10 @@
 // is read from the index that its bound positions select (an index nested loop
 // join with one kg.Sweep per step, which steps forward when the next key is
 // close). Triples that lack only one and the same variable are merged in its
-// order, each seeking to the position of the others (a leapfrog merge join).
+// order, each seeking to the position of the others (a leapfrog merge join). For
+// callers that read all rows in any order, triples that form a cycle are read as whole
+// predicates and joined in memory, one variable after the other (leapPlan), if that
+// costs less.
 // Only Distinct and Order hold rows in memory.
 //
 // An evaluation can resume from a cursor of an earlier one. A cursor holds a row

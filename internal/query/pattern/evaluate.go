@@ -28,6 +28,8 @@ type Query struct {
 	// First is the largest number of rows that the caller reads, 0 for no limit.
 	// With Order, it bounds the rows held in memory.
 	First int
+	// AnyOrder allows rows in any order and no cursors, for callers that read all of them.
+	AnyOrder bool
 	// After is the cursor to resume from, from an evaluation of the same query.
 	After []byte
 }
@@ -89,6 +91,7 @@ func (p *Pattern) planQuery(ctx context.Context, q Query, by *planner) (*Evaluat
 	if err != nil {
 		return nil, err
 	}
+	e.planner.anyOrder = q.AnyOrder && bound == slots{}
 	if e.plan, err = e.planner.planGroup(root, bound); err != nil {
 		return nil, err
 	}

@@ -102,6 +102,8 @@ func (m *execution) linkPlan(p *plan, last op, planner *planner) op {
 			last = o
 		case absentStep:
 			last = &absentOp{m: m, step: s, next: last, planner: planner, groups: map[slots]op{}}
+		case leapStep:
+			last = &leapOp{m: m, step: s, next: last}
 		case mergeStep:
 			last = &mergeOp{m: m, step: s, next: last}
 		}

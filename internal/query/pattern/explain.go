@@ -6,14 +6,16 @@ import "fmt"
 // of the step before it.
 type Step struct {
 	// Kind is text (finds all hits), text test (tests whether a row is one), scan (the first of a group), join (a scan for each row), merge
-	// (a scan or join that walks other triples beside it), path, filter, union,
+	// (a scan or join that walks other triples beside it), leapfrog (joins the triples of a
+	// cycle, of which it reads the whole predicates), path, filter, union,
 	// optional, notExists or compare.
 	Kind string
 	// Pattern is the subject of the step in SPARQL syntax.
 	Pattern string
 	// Index is the order of the index that the step reads, "" for none.
 	Index string
-	// Merged are the triples that a merge scans beside Pattern.
+	// Merged are the triples that a merge scans beside Pattern, or that a leapfrog joins
+	// with it.
 	Merged []string
 	// Estimate is the expected number of rows behind the step for one run of its
 	// group.
@@ -69,6 +71,13 @@ func (e *Evaluation) explainPlan(p *plan) []Step {
 			step.Kind = "optional"
 		case absentStep:
 			step.Kind = "notExists"
+		case leapStep:
+			step.Kind = "leapfrog"
+			step.Pattern = s.leap.triples[0].source.String()
+			for _, t := range s.leap.triples[1:] {
+				step.Merged = append(step.Merged, t.source.String())
+			}
+			joined = true
 		case mergeStep:
 			step.Kind = "compare"
 			step.Pattern = fmt.Sprintf("?%s", e.nameOf(s.merge.outer))

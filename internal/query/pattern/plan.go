@@ -18,6 +18,7 @@ const (
 	optionalStep                 // runs a group, and passes the row on if the group has no solution
 	absentStep                   // passes the row on if a group has no solution
 	mergeStep                    // compares a group's own variable with the outer one
+	leapStep                     // joins triples that form a cycle
 )
 
 // step is one step of a plan, with its counters.
@@ -33,6 +34,7 @@ type step struct {
 	tests  bool    // a textStep that is planned to test a bound variable
 	find   *textOp // set when the plan is linked
 	scan   *scanOp // set when the plan is linked
+	leap   *leapPlan
 	groups []*plan // of a union or an optional group, and those that an absentStep planned
 
 	estimate float64 // expected rows
@@ -61,6 +63,7 @@ type planner struct {
 	// cursor to resume from; they are used first.
 	orders, forced []byte
 	foreign        bool // forced does not fit the pattern
+	anyOrder       bool // rows of the group that is planned next may come in any order
 }
 
 // planGroup plans a scope for rows in which the given slots are bound.
@@ -72,6 +75,9 @@ func (p *planner) planGroup(s *scope, bound slots) (*plan, error) {
 	}
 	g := &groupPlanner{planner: p, scope: s, bound: bound, rows: 1, plan: &plan{}, filterDone: make([]bool, len(s.filters)), absentDone: make([]bool, len(s.absent))}
 	g.addConditions(false)
+	if err := g.addLeap(elements, order); err != nil {
+		return nil, err
+	}
 	for k, i := range order {
 		if t := elements[i].text; t != nil {
 			g.addText(t)

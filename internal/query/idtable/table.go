@@ -1,10 +1,11 @@
-package query
+// Package idtable numbers the ids that a query meets.
+package idtable
 
 import "koine/kg"
 
-// idTable numbers ids. Those of the dictionary are dense, so that they take an
-// array of pages instead of a map.
-type idTable struct {
+// Table numbers ids: 0, 1, 2 … Those of the dictionary are dense, so that they take an
+// array of pages instead of a map. The zero Table is empty.
+type Table struct {
 	pages  []*[idPage]uint32 // by the id's number; the id's index and one
 	others map[kg.ID]uint32
 	n      int
@@ -17,7 +18,7 @@ const (
 )
 
 // slotOf returns the place of an id in a page, nil if it has none.
-func (t *idTable) slotOf(id kg.ID, create bool) *uint32 {
+func (t *Table) slotOf(id kg.ID, create bool) *uint32 {
 	if !id.IsNumbered() || id.Number()/idPage >= maxIDPages {
 		return nil
 	}
@@ -40,8 +41,8 @@ func (t *idTable) slotOf(id kg.ID, create bool) *uint32 {
 	return &p[number%idPage]
 }
 
-// add numbers an id, unless it has a number.
-func (t *idTable) add(id kg.ID) (index int, isNew bool) {
+// Add numbers an id, unless it has a number.
+func (t *Table) Add(id kg.ID) (index int, isNew bool) {
 	at := t.slotOf(id, true)
 	if at == nil {
 		n, known := t.others[id]
@@ -62,8 +63,8 @@ func (t *idTable) add(id kg.ID) (index int, isNew bool) {
 	return t.n - 1, true
 }
 
-// find returns the number of an id, -1 if it has none.
-func (t *idTable) find(id kg.ID) int {
+// Find returns the number of an id, -1 if it has none.
+func (t *Table) Find(id kg.ID) int {
 	if at := t.slotOf(id, false); at != nil {
 		return int(*at) - 1
 	}
@@ -72,3 +73,6 @@ func (t *idTable) find(id kg.ID) int {
 	}
 	return -1
 }
+
+// Len returns the number of ids.
+func (t *Table) Len() int { return t.n }
