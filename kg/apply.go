@@ -10,6 +10,7 @@ import (
 
 	"koine/kg/internal/datadir"
 	"koine/kg/internal/index"
+	"koine/kg/internal/keys"
 )
 
 // layers are the parts of the index: Badger up to a revision, a tree that is being written to
@@ -170,7 +171,10 @@ func (s *Store) flushAll() {
 // writeIndex writes a tree to Badger under the marker's revision, and the marker last. counted
 // means that the keys include the counts by source.
 func writeIndex(db *badger.DB, t *index.MemTree, m index.Marker, counted bool) error {
-	if t.Len() >= loaderKeys {
+	switch {
+	case t.Len() >= tableKeys:
+		return writeTable(db, t, m, counted)
+	case t.Len() >= loaderKeys:
 		return writeOrdered(db, t, m, counted)
 	}
 	w := &indexTxn{db: db, at: uint64(m.Revision)}
@@ -178,6 +182,25 @@ func writeIndex(db *badger.DB, t *index.MemTree, m index.Marker, counted bool) e
 		return w.setKey([]byte(key), v.Value)
 	})
 	return w.writeMarker(m, counted)
+}
+
+// tableKeys is the number of keys from which a tree becomes a table of its own. Smaller ones
+// gather in a memtable of Badger, since many small tables have to be merged again.
+const tableKeys = 1 << 16
+
+// writeTable is writeIndex for a tree that is worth a table. It spares the way through
+// Badger's memtables, and all keys become readable in one step with the marker.
+func writeTable(db *badger.DB, t *index.MemTree, m index.Marker, counted bool) error {
+	w := db.NewSortedWriter(t.Len() * 2 * keys.QuadKeySize)
+	w.Add(string(index.MarkerKey), m.Encode(), false, uint64(m.Revision))
+	if counted {
+		w.Add(string(index.SourceCountsKey), []byte{1}, false, uint64(m.Revision))
+	}
+	t.Scan(func(key string, v *index.MemValue) bool {
+		w.Add(key, v.Value, v.Value == nil, uint64(m.Revision))
+		return true
+	})
+	return w.Commit()
 }
 
 // writeMarker writes the marker and commits.

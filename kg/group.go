@@ -389,8 +389,11 @@ func (g *group) addCommit(u *update, tx *Tx) (Receipt, error) {
 	g.w.FinishCommit(c, g.catalogue)
 	g.revision, g.time = c.Revision, c.Time
 	g.commits = append(g.commits, c)
-	if g.s.options.Verifier != nil {
+	switch {
+	case tx.judged:
 		g.s.recentChanges.addCommit(c)
+	case g.s.options.Verifier != nil:
+		g.s.recentChanges.forgetUpTo(c.Revision) // nobody judges: a verdict from before it is made again
 	}
 	g.system = slices.ContainsFunc(c.Changes, func(ch Change) bool { return base.IsControlGraph(ch.Quad.Graph) })
 	g.entries = append(g.entries, entry)

@@ -68,8 +68,9 @@ type Options struct {
 	LiteralBytes int
 
 	TermCache int // terms cached in each direction
-	// MemTableBytes is the size of Badger's memtables. Half as much of the newest keys is kept
-	// in memory above Badger.
+	// MemTableBytes is how much of the newest keys is kept in memory above Badger, before it
+	// becomes a table. As much again is kept while that is being written. Badger's own memtables, in
+	// which smaller amounts gather, have half the size.
 	MemTableBytes   int64
 	BlockCacheBytes int64 // bytes of index blocks cached
 
@@ -209,7 +210,7 @@ func (o Options) withDefaults() Options {
 // processBegan carries the monotonic clock reading that Uptime counts from.
 var processBegan = time.Now()
 
-func (o *Options) memBytes() int { return int(o.MemTableBytes / 2) }
+func (o *Options) memBytes() int { return int(o.MemTableBytes) }
 
 func setDefault[T comparable](v *T, to T) {
 	var zero T

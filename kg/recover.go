@@ -131,14 +131,26 @@ func (s *Store) prepareIndex(path string) error {
 	return dropIndexLogs(path)
 }
 
+// baseLevelBytes and busyTables bound how often a key is written again. New keys belong to many
+// places of the index, so that each compaction of level 0 merges its tables with nearly all of the
+// level below; the more it has, the fewer there are. Reads of a busy store look into up to
+// busyTables tables of level 0, of one at rest into four.
+const (
+	baseLevelBytes = 64 << 20
+	busyTables     = 12
+)
+
 func (s *Store) badgerOptions(path string) badger.Options {
 	return badger.DefaultOptions(path).
 		WithLogger(badgerLogger{s.log}).
 		WithBypassLockGuard(true). // the data directory has koine's lock
 		WithNumVersionsToKeep(1).
-		WithDetectConflicts(false). // there is one writer
-		WithSyncWrites(false).      // the log is durable
-		WithMemTableSize(s.options.MemTableBytes).
+		WithDetectConflicts(false).                    // there is one writer
+		WithSyncWrites(false).                         // the log is durable
+		WithMemTableSize(s.options.MemTableBytes / 2). // of small trees only (writeIndex)
+		WithBaseLevelSize(baseLevelBytes).
+		WithBusyLevelZeroTables(busyTables).
+		WithNumLevelZeroTablesStall(2 * busyTables).
 		WithMaxEntrySize(index.MaxIndexValueBytes).
 		WithBlockCacheSize(s.options.BlockCacheBytes).
 		WithCompression(options.Snappy).

@@ -9,5 +9,8 @@ import (
 
 func TestMain(m *testing.M) {
 	garbage.Allow()
+	if dir := os.Getenv(storeVariable); dir != "" {
+		serveJetStream(dir)
+	}
 	os.Exit(m.Run())
 }

@@ -611,7 +611,7 @@ func (s *levelsController) pickCompactLevels(priosBuffer []compactionPriority) (
 	prios = priosBuffer[:0]
 
 	// Add L0 priority based on the number of tables.
-	addPriority(0, float64(s.levels[0].numTables())/float64(s.kv.opt.NumLevelZeroTables))
+	addPriority(0, float64(s.levels[0].numTables())/float64(s.levelZeroTables()))
 
 	// All other levels use size to calculate priority.
 	for i := 1; i < len(s.levels); i++ {
@@ -1568,6 +1568,7 @@ func (s *levelsController) runCompactDef(id, l int, cd compactDef) (err error) {
 	// is no lost-wakeup window.
 	if thisLevel.level == 0 && len(cd.top) > 0 {
 		thisLevel.signalL0Drained()
+		s.kv.wakeWriters()
 	}
 
 	// Note: For level 0, while doCompact is running, it is possible that new tables are added.

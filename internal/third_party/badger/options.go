@@ -71,6 +71,7 @@ type Options struct {
 
 	NumLevelZeroTables      int
 	NumLevelZeroTablesStall int
+	BusyLevelZeroTables     int
 
 	ValueLogFileSize   int64
 	ValueLogMaxEntries uint32
@@ -564,6 +565,16 @@ func (opt Options) WithBlockSize(val int) Options {
 // The default value of NumLevelZeroTables is 5.
 func (opt Options) WithNumLevelZeroTables(val int) Options {
 	opt.NumLevelZeroTables = val
+	return opt
+}
+
+// WithBusyLevelZeroTables sets the maximum number of Level 0 tables before compaction starts
+// while the newest of them is less than ten seconds old, if that is more than
+// NumLevelZeroTables.
+//
+// The default value of BusyLevelZeroTables is 0.
+func (opt Options) WithBusyLevelZeroTables(val int) Options {
+	opt.BusyLevelZeroTables = val
 	return opt
 }
 
