@@ -111,3 +111,5 @@ require (
 )
 
 replace github.com/dgraph-io/badger/v4 => ./internal/third_party/badger
+
+replace github.com/r3labs/sse/v2 => ./internal/third_party/r3labs-sse

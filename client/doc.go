@@ -11,7 +11,7 @@
 //
 // The module is not published on a proxy. Another module uses it from a directory:
 //
-//	go mod edit -require koine@v0.0.0 -replace koine=../koine -replace github.com/dgraph-io/badger/v4=../koine/internal/third_party/badger
+//	go mod edit -require koine@v0.0.0 -replace koine=../koine -replace github.com/dgraph-io/badger/v4=../koine/internal/third_party/badger -replace github.com/r3labs/sse/v2=../koine/internal/third_party/r3labs-sse
 //	go mod tidy
 //
 // # The graph

@@ -13,7 +13,7 @@ import (
 
 // importing is the command in docs/first-agent.md and the package's documentation by which
 // another module imports the package.
-const importing = "go mod edit -require koine@v0.0.0 -replace koine=../koine -replace github.com/dgraph-io/badger/v4=../koine/internal/third_party/badger"
+const importing = "go mod edit -require koine@v0.0.0 -replace koine=../koine -replace github.com/dgraph-io/badger/v4=../koine/internal/third_party/badger -replace github.com/r3labs/sse/v2=../koine/internal/third_party/r3labs-sse"
 
 // Another module builds with the package, with the documented command, from the sources of
 // this one.

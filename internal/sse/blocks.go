@@ -58,6 +58,9 @@ func (r *blockReader) Read(p []byte) (int, error) {
 
 func (r *blockReader) Close() error { return r.body.Close() }
 
+// maxPooledBlock is the largest buffer that is kept.
+const maxPooledBlock = 64 << 10
+
 // readBlock reads a block with its empty line. It drops a block that the end of the input
 // cuts off.
 func (r *blockReader) readBlock() error {

@@ -16,23 +16,19 @@
 //	err = stream.Serve(w, r, events) // 200 text/event-stream
 //
 // Promises of the server side:
-//   - Nothing is buffered beyond [MaxInFlightBytes] (or one larger event): the
-//     iterator is pulled when there is room. There is no replay; the producer's
-//     log is the replay.
+//   - Nothing is buffered but the event in hand, which is written on the goroutine
+//     that pulled it. There is no replay; the producer's log is the replay.
 //   - A stream that cannot write a block within the write timeout never delays
 //     another. It gets a last event with the reason, if it still reads, and is closed.
 //   - The last event is written after everything before it, or not at all.
-//   - When Serve returns, the producer has stopped, its context is done, and the
-//     hub's loop for the stream has been told to end.
+//   - When Serve returns, the producer has stopped, its context is done, and
+//     nothing writes to the response any more.
 //
 // Differences from r3labs/sse alone, and how this package achieves them:
-//   - It fans a stream out to many subscribers, and one that stalls stalls all:
-//     here each request has a private stream.
-//   - A subscriber leaves through the stream's own loop, so a stream that ends
-//     first strands it: here the stream is removed after its subscriber.
-//   - It ignores write errors, has no deadlines, begins each block with an id
-//     line (an empty one resets a client) and can write a block without data only
-//     as a comment: the response writer in writer.go handles all of these.
+//   - It fans a stream out to many subscribers by a loop, queues and goroutines of
+//     each stream: here each request has a stream of its own without any of these
+//     (Direct, which koine's copy adds; see docs/decisions/sse.md).
+//   - It has no deadlines: a timer watches each block (writer.go).
 //   - Its client sends GET only, takes a truncated block of a broken connection
 //     for an event, and retries without checking the context or the status:
 //     [Subscribe] feeds it whole blocks from a request of our own, one connection

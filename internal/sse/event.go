@@ -17,8 +17,8 @@ type Event struct {
 	ID string
 	// Name is the event's type; "" is "message".
 	Name string
-	// Data may span lines; each becomes a data line. A stream keeps it until it
-	// is written: it must not change after it was yielded.
+	// Data may span lines; each becomes a data line. A stream reads it only until the
+	// next event is pulled.
 	Data []byte
 }
 
@@ -41,8 +41,7 @@ func (e Event) validate() error {
 	return nil
 }
 
-// blockSize is the exact number of bytes of e on the wire. The bound on events
-// and the account of what is in flight both count it.
+// blockSize is the exact number of bytes of e on the wire.
 func (e Event) blockSize(ids bool) int {
 	size := len("\n")
 	if ids && e.ID != "" {
@@ -59,27 +58,24 @@ func (e Event) blockSize(ids bool) int {
 }
 
 // heartbeat is the block ": \n\n", which a client ignores.
-var heartbeat = &r3labs.Event{Comment: []byte(": ")}
+var heartbeat = &r3labs.Event{Comment: []byte{}}
 
-const heartbeatSize = len(": \n\n")
-
-// toLibrary converts e to the form in which it passes through r3labs/sse. The library
-// treats an event without data as the end of the stream, unless it is a comment; so
-// such an event travels as the comment ": <lines>", from which the writer removes the
-// mark.
+// toLibrary converts e to an event of r3labs/sse, which has a data line if its data is not
+// nil.
 func (e Event) toLibrary(ids bool) *r3labs.Event {
-	if len(e.Data) > 0 {
-		return &r3labs.Event{ID: []byte(e.ID), Event: []byte(e.Name), Data: e.Data}
-	}
-	var lines []string
+	out := &r3labs.Event{Data: e.Data}
 	if ids && e.ID != "" {
-		lines = append(lines, "id: "+e.ID)
+		out.ID = []byte(e.ID)
+	}
+	if e.isPosition() {
+		out.Data = nil
+		return out
 	}
 	if e.Name != "" {
-		lines = append(lines, "event: "+e.Name)
+		out.Event = []byte(e.Name)
 	}
-	if !e.isPosition() {
-		lines = append(lines, "data: ")
+	if out.Data == nil {
+		out.Data = []byte{}
 	}
-	return &r3labs.Event{Comment: []byte(strings.Join(lines, "\n"))}
+	return out
 }

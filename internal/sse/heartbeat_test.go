@@ -193,43 +193,46 @@ func TestNoHeartbeatWhileStalled(t *testing.T) {
 	})
 }
 
-// The iterator is pulled no further than MaxInFlightBytes (or one event that is
-// larger), plus the event in hand.
-func TestInFlightBound(t *testing.T) {
-	overhead := len("data: \n\n")
-	for _, tt := range []struct {
-		name  string
-		block int
-		want  int
-	}{
-		{"a quarter each", sse.MaxInFlightBytes / 4, 4 + 1},
-		{"a byte more", sse.MaxInFlightBytes/4 + 1, 3 + 1},
-		{"all of it", sse.MaxInFlightBytes, 1 + 1},
-		{"larger", 3 * sse.MaxInFlightBytes, 1 + 1},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			inBubble(t, sse.Options{}, sse.StreamOptions{}, func(t *testing.T, b *bubble) {
-				read := b.writer.stall()
-				data := []byte(strings.Repeat("x", tt.block-overhead))
-				pulled := 0
-				for full := false; !full; {
-					synctest.Wait()
-					select {
-					case b.events <- sse.Event{Data: data}:
-						pulled++
-					default:
-						full = true
-					}
-				}
-				if pulled != tt.want {
-					t.Errorf("pulled %d events, want %d", pulled, tt.want)
-				}
-				read()
-				synctest.Wait()
-				if got := len(b.writer.take()); got != tt.want*tt.block {
-					t.Errorf("%d bytes written, want %d", got, tt.want*tt.block)
-				}
-			})
-		})
+// The iterator is not pulled while an event waits for the client, however small it is.
+func TestPulledOneByOne(t *testing.T) {
+	inBubble(t, sse.Options{}, sse.StreamOptions{}, func(t *testing.T, b *bubble) {
+		read := b.writer.stall()
+		b.events <- sse.Event{Data: []byte("x")}
+		synctest.Wait()
+		select {
+		case b.events <- sse.Event{Data: []byte("y")}:
+			t.Error("a second event was pulled")
+		default:
+		}
+		read()
+		b.want(t, "after the stall", "data: x\n\n")
+		b.events <- sse.Event{Data: []byte("z")}
+		b.want(t, "later", "data: z\n\n")
+	})
+}
+
+// A client that does not take a heartbeat is a slow one. Its stream ends although the
+// producer has nothing to tell.
+func TestStalledHeartbeat(t *testing.T) {
+	const short = 50 * time.Millisecond
+	s := newServer(t, sse.Options{Heartbeat: short, WriteTimeout: short, LastTimeout: short})
+	st, err := s.Open(t.Context(), sse.StreamOptions{Last: lastEvent})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := newFakeWriter()
+	ended := make(chan error, 1)
+	go func() {
+		ended <- st.Serve(w, httptest.NewRequest(http.MethodGet, "/", nil), then(st.Context(), sse.Event{Data: []byte("x")}))
+	}()
+	eventually(t, func() bool { return strings.HasPrefix(w.take(), "data: x\n\n") }, func() string { return "no event" })
+	defer w.stall()()
+	if err := receive(t, ended, "end"); err != sse.ErrSlowConsumer {
+		t.Errorf("got %v, want %v", err, sse.ErrSlowConsumer)
+	}
+	for block := range strings.SplitAfterSeq(w.take(), "\n\n") { // those before the stall
+		if block != ": \n\n" && block != "" {
+			t.Errorf("got %q", block)
+		}
 	}
 }

@@ -15,10 +15,6 @@ const (
 	DefaultMaxEventBytes = 16 << 20
 	DefaultSendBuffer    = 64 << 10
 	DefaultRetryAfter    = 5 * time.Second
-
-	// MaxInFlightBytes is how much of a stream may wait between its iterator
-	// and its socket. An event that is larger alone waits alone.
-	MaxInFlightBytes = 64 << 10
 )
 
 // The heartbeat ticker looks at the streams four times per heartbeat, but not
@@ -34,8 +30,8 @@ type Options struct {
 	Heartbeat time.Duration
 	// WriteTimeout is how long one block may take to be written.
 	WriteTimeout time.Duration
-	// LastTimeout is how long an ending stream may take to write its buffered events
-	// and its last event.
+	// LastTimeout is how long an ending stream may take to write the event in hand and
+	// its last event.
 	LastTimeout time.Duration
 	// MaxStreams bounds the streams that are open at a time.
 	MaxStreams int

@@ -2,7 +2,6 @@ package sse
 
 import (
 	"context"
-	"strconv"
 	"sync"
 	"time"
 
@@ -20,9 +19,8 @@ type Server struct {
 	stop    sync.Once
 
 	mu      sync.Mutex // guards the fields below; never held while a stream is used
-	streams map[string]*Stream
+	streams map[*Stream]struct{}
 	places  int // taken by streams and by Acquire
-	next    uint64
 	closed  bool
 	empty   chan struct{} // closed when the server is closed and has no stream
 }
@@ -35,18 +33,10 @@ func New(options Options) *Server {
 		began:   time.Now(),
 		quit:    make(chan struct{}),
 		ticked:  make(chan struct{}),
-		streams: make(map[string]*Stream),
+		streams: make(map[*Stream]struct{}),
 		empty:   make(chan struct{}),
 	}
-	s.hub.AutoReplay = false
-	s.hub.AutoStream = false
-	s.hub.BufferSize = 1
-	s.hub.SplitData = true
 	s.hub.Headers = map[string]string{"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
-	// The hub calls both on a goroutine of their own. The first becomes the pump:
-	// events published from here on reach the subscriber.
-	s.hub.OnSubscribe = func(id string, _ *r3labs.Subscriber) { s.streamByID(id).runPump() }
-	s.hub.OnUnsubscribe = func(id string, _ *r3labs.Subscriber) { close(s.streamByID(id).left) }
 	go s.runTicker()
 	return s
 }
@@ -113,10 +103,9 @@ func (s *Server) attachStream(ctx context.Context, options StreamOptions) (*Stre
 	if s.closed {
 		return nil, s.refusedError(ErrShutdown)
 	}
-	s.next++
-	st := newStream(ctx, s, strconv.FormatUint(s.next, 10), options)
+	st := newStream(ctx, s, options)
 	st.admitted = func() {}
-	s.streams[st.id] = st
+	s.streams[st] = struct{}{}
 	return st, nil
 }
 
@@ -159,24 +148,18 @@ func (s *Server) refuseNew() []*Stream {
 }
 
 // removeStream releases the place of a stream.
-func (s *Server) removeStream(id string) {
+func (s *Server) removeStream(st *Stream) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	delete(s.streams, id)
+	delete(s.streams, st)
 	if s.closed && len(s.streams) == 0 {
 		close(s.empty)
 	}
 }
 
-func (s *Server) streamByID(id string) *Stream {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.streams[id]
-}
-
 // appendStreams appends the open streams to into; s.mu is held.
 func (s *Server) appendStreams(into []*Stream) []*Stream {
-	for _, st := range s.streams {
+	for st := range s.streams {
 		into = append(into, st)
 	}
 	return into
@@ -206,7 +189,7 @@ func (s *Server) runTicker() {
 		s.mu.Unlock()
 		now := s.sinceStart()
 		for _, st := range streams {
-			st.sendHeartbeat(now)
+			st.beatIfSilent(now)
 		}
 		clear(streams)
 	}

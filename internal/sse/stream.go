@@ -3,9 +3,12 @@ package sse
 import (
 	"cmp"
 	"context"
+	"errors"
+	"fmt"
 	"iter"
+	"math"
 	"net/http"
-	"net/url"
+	"runtime/debug"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -15,27 +18,20 @@ import (
 // goroutine, that of the HTTP handler, calls its methods.
 type Stream struct {
 	server  *Server
-	id      string // its name in the hub
 	options StreamOptions
 	ctx     context.Context
 	cancel  context.CancelCauseFunc
-	events  iter.Seq2[Event, error]
 	state   atomic.Int32 // opened, serving or closed
 
 	admitted func() // release function of Options.Admit
 
-	active   atomic.Int64  // time of the last block or heartbeat, as Server.sinceStart
-	inFlight atomic.Int64  // bytes published and not yet written
-	room     chan struct{} // a token when inFlight has become smaller
-	pumped   chan struct{} // closed when the pump has ended
-	left     chan struct{} // closed when the hub has removed the subscriber
-	reason   error         // the reason for the pump's end; read after pumped
+	active atomic.Int64 // time of the last block, as Server.sinceStart; math.MaxInt64 before the first
 
-	// mu orders the published blocks: events, heartbeats with their position, and the
-	// end. It guards last and ended.
-	mu    sync.Mutex
-	last  string // the ID last published
-	ended bool   // nothing is published any more (or not yet)
+	// mu is held while a block is written: events, heartbeats with their position, and the
+	// last event. It guards last and out, which is nil while nothing can be written.
+	mu   sync.Mutex
+	last string // the ID last written
+	out  *writer
 }
 
 const (
@@ -44,18 +40,10 @@ const (
 	stateClosed
 )
 
-func newStream(ctx context.Context, s *Server, id string, options StreamOptions) *Stream {
+func newStream(ctx context.Context, s *Server, options StreamOptions) *Stream {
 	options.Heartbeat = cmp.Or(options.Heartbeat, s.options.Heartbeat)
-	st := &Stream{
-		server:  s,
-		id:      id,
-		options: options,
-		room:    make(chan struct{}, 1),
-		pumped:  make(chan struct{}),
-		left:    make(chan struct{}),
-		last:    options.From,
-		ended:   true, // until the pump starts
-	}
+	st := &Stream{server: s, options: options, last: options.From}
+	st.active.Store(math.MaxInt64)
 	st.ctx, st.cancel = context.WithCancelCause(ctx)
 	return st
 }
@@ -73,12 +61,14 @@ func (st *Stream) Close() {
 }
 
 // Serve answers 200 text/event-stream, writes each event as it comes, and
-// returns when the stream has ended. It pulls from events on another goroutine,
-// one event at a time.
+// returns when the stream has ended. It pulls from events on the caller's
+// goroutine, and pulls the next event when the one before is written.
 //
 // It returns nil if the iterator ended, else the reason: ErrClientGone,
 // ErrSlowConsumer, ErrShutdown, a *PanicError, or the iterator's error. If that
 // is a *Refused, nothing was written and the caller answers.
+//
+// Its frame stays on the stack for the lifetime of the stream.
 func (st *Stream) Serve(w http.ResponseWriter, r *http.Request, events iter.Seq2[Event, error]) error {
 	if !st.state.CompareAndSwap(stateOpened, stateServing) {
 		return &Refused{Reason: ErrUsed}
@@ -92,49 +82,115 @@ func (st *Stream) Serve(w http.ResponseWriter, r *http.Request, events iter.Seq2
 		return &Refused{Reason: err}
 	}
 	BoundSendBuffer(r, st.server.options.SendBuffer)
-	st.events = events
 	defer out.close()
 	// After any end of the context, the rest must be written soon.
 	defer context.AfterFunc(st.ctx, out.setLastDeadline)()
-	st.serveHub(out)
-	if st.reason == nil && out.dead { // the iterator's end did not get out
-		return st.endReason()
-	}
-	return st.reason
+	st.begin(out, w)
+	return st.end(st.writeEvents(events))
 }
 
 // release ends the context and releases the place.
 func (st *Stream) release() {
 	st.cancel(nil)
-	st.server.removeStream(st.id)
+	st.server.removeStream(st)
 	st.admitted()
 }
 
-// serveHub lets the hub write to out until the pump has ended. The request that
-// the hub sees has no context of the client's: the subscriber must not leave
-// while the pump publishes, or the hub's loop would wait for it for ever.
-func (st *Stream) serveHub(out *writer) {
-	hub := st.server.hub
-	subscribed, leave := context.WithCancel(context.Background())
-	hub.CreateStream(st.id)
-	hub.ServeHTTP(out, st.hubRequest(subscribed))
-	leave()
-	<-st.pumped
-	<-st.left
-	hub.RemoveStream(st.id)
+// begin sends the header. From here on the stream has heartbeats.
+func (st *Stream) begin(out *writer, w http.ResponseWriter) {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	st.out = out
+	out.sendHeader(w)
+	st.active.Store(int64(st.server.sinceStart()))
 }
 
-// It is not inlined: the stream's goroutine waits above it, and its stack would hold a
-// request for all that time.
-//
-//go:noinline
-func (st *Stream) hubRequest(ctx context.Context) *http.Request {
-	request := &http.Request{
-		Method: http.MethodGet,
-		URL:    &url.URL{RawQuery: "stream=" + st.id},
-		Header: http.Header{},
+// writeEvents writes the events of the iterator and returns the reason for which it
+// stopped, nil for the iterator's own end.
+func (st *Stream) writeEvents(events iter.Seq2[Event, error]) (reason error) {
+	defer recoverPanic(&reason)
+	events(func(event Event, err error) bool {
+		if reason = st.endReason(); reason == nil {
+			if reason = err; reason == nil {
+				reason = st.writeEvent(event)
+			}
+		}
+		return reason == nil
+	})
+	if reason == nil {
+		reason = st.endReason()
 	}
-	return request.WithContext(ctx)
+	return reason
+}
+
+// writeEvent writes an event. A position for a client without ids is only recorded, as the
+// position to resume from.
+func (st *Stream) writeEvent(event Event) error {
+	if err := st.checkEvent(event); err != nil {
+		return err
+	}
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	if st.options.IDs || !event.isPosition() {
+		if !st.out.sendBlock(event.toLibrary(st.options.IDs)) {
+			return st.endReason()
+		}
+		st.active.Store(int64(st.server.sinceStart()))
+	}
+	if event.ID != "" {
+		st.last = event.ID
+	}
+	return nil
+}
+
+// end writes the dialect's last event, if the stream ends before its iterator, and returns
+// the reason. Nothing is written after it.
+func (st *Stream) end(reason error) error {
+	if reason != nil {
+		st.cancel(reason) // ends the producer's work under the context too
+		st.writeLast(reason)
+	}
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	if reason == nil && st.out.dead { // a heartbeat did not get out
+		reason = st.endReason()
+	}
+	st.out = nil
+	return reason
+}
+
+// writeLast writes the last event after everything before it.
+func (st *Stream) writeLast(reason error) {
+	if st.options.Last == nil || errors.Is(reason, ErrClientGone) {
+		return
+	}
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	event, ok, err := st.lastEvent(reason)
+	if err != nil || !ok || st.checkEvent(event) != nil {
+		return
+	}
+	st.out.sendBlock(event.toLibrary(st.options.IDs))
+}
+
+// lastEvent asks the dialect. The caller holds the lock under which heartbeats call it, so
+// that its functions run one at a time.
+func (st *Stream) lastEvent(reason error) (event Event, ok bool, err error) {
+	defer recoverPanic(&err)
+	event, ok = st.options.Last(reason, st.last)
+	return event, ok, nil
+}
+
+// checkEvent returns an error if the event cannot be sent.
+func (st *Stream) checkEvent(event Event) error {
+	if err := event.validate(); err != nil {
+		return err
+	}
+	size, limit := event.blockSize(st.options.IDs), st.server.options.MaxEventBytes
+	if size > limit {
+		return fmt.Errorf("%w: %d bytes, at most %d", ErrEventTooLarge, size, limit)
+	}
+	return nil
 }
 
 // endReason returns the reason for which the stream must end, or nil.
@@ -148,47 +204,40 @@ func (st *Stream) endReason() error {
 	return ErrClientGone
 }
 
-// blockWritten accounts for a block that left for the socket, or was dropped because
-// the client is gone.
-func (st *Stream) blockWritten(size int) {
-	st.active.Store(int64(st.server.sinceStart()))
-	st.inFlight.Add(-int64(size))
-	select {
-	case st.room <- struct{}{}:
-	default:
-	}
+// isSilent reports whether the stream has been silent for its interval.
+func (st *Stream) isSilent(now time.Duration) bool {
+	return now-time.Duration(st.active.Load()) >= st.options.Heartbeat
 }
 
-// sendHeartbeat sends a heartbeat if the stream has been silent for its interval.
-func (st *Stream) sendHeartbeat(now time.Duration) {
-	if now-time.Duration(st.active.Load()) < st.options.Heartbeat || st.inFlight.Load() > 0 {
+// beatIfSilent sends a heartbeat if the stream has been silent for its interval. It does not
+// wait for the client.
+func (st *Stream) beatIfSilent(now time.Duration) {
+	if !st.isSilent(now) || !st.mu.TryLock() { // a block is being written: no silence
 		return
 	}
-	if !st.mu.TryLock() { // the pump publishes: no silence
+	if st.out == nil || !st.isSilent(now) {
+		st.mu.Unlock()
 		return
 	}
+	st.active.Store(int64(now))
+	go st.sendHeartbeat() // Serve waits for its lock
+}
+
+// sendHeartbeat sends a heartbeat and unlocks mu.
+func (st *Stream) sendHeartbeat() {
 	defer st.mu.Unlock()
-	if st.ended {
-		return
-	}
 	id, err := st.heartbeatID()
 	if err != nil {
 		st.cancel(err)
 		return
 	}
-	beat, size := heartbeat, heartbeatSize
-	if event := (Event{ID: id}); id != "" {
-		beat, size = event.toLibrary(true), event.blockSize(true)
-	}
-	st.inFlight.Add(int64(size))
-	if !st.server.hub.TryPublish(st.id, beat) {
-		st.inFlight.Add(-int64(size))
-		return
-	}
+	beat := heartbeat
 	if id != "" {
+		beat = Event{ID: id}.toLibrary(true)
+	}
+	if st.out.sendBlock(beat) && id != "" {
 		st.last = id
 	}
-	st.active.Store(int64(now))
 }
 
 // heartbeatID returns the position of the dialect's scan; "" stands for a comment.
@@ -202,4 +251,12 @@ func (st *Stream) heartbeatID() (id string, err error) {
 		return "", nil
 	}
 	return id, Event{ID: id}.validate()
+}
+
+// recoverPanic turns a panic into an error: a heartbeat's goroutine is not one of net/http,
+// and a panic there would end the process.
+func recoverPanic(err *error) {
+	if value := recover(); value != nil {
+		*err = &PanicError{Value: value, Stack: debug.Stack()}
+	}
 }

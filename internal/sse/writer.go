@@ -1,27 +1,25 @@
 package sse
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"net"
 	"net/http"
-	"slices"
 	"sync"
 	"time"
+
+	r3labs "github.com/r3labs/sse/v2"
 )
 
-// writer stands between the hub and the client's response. The hub writes a
-// block line by line and then flushes, ignoring errors. The writer gathers the
-// lines, and at the flush sends the block as a whole, under a deadline.
+// writer writes the blocks of a stream, each under a deadline.
 //
-// Only the handler's goroutine writes. setLastDeadline may be called from any.
+// Stream.mu is held while a block is written. setLastDeadline may be called from any
+// goroutine.
 type writer struct {
 	stream *Stream
-	out    http.ResponseWriter
+	direct *r3labs.Direct
 	rc     *http.ResponseController
-	block  *block // nil between blocks
-	dead   bool   // a write failed; later blocks are dropped
+	dead   bool // a write failed; nothing can be written any more
 
 	// A timer watches each block, in place of a deadline set and cleared on the
 	// connection per block: on HTTP/2 a deadline that is left standing ends an
@@ -35,18 +33,6 @@ type writer struct {
 	closed  bool          // the handler has returned: rc must not be used
 }
 
-// block is one block of the stream while it is gathered.
-type block struct {
-	bytes []byte
-	name  int // index for the event's name: after the id
-}
-
-// blocks recycles them, so that an idle stream holds none.
-var blocks = sync.Pool{New: func() any { return new(block) }}
-
-// maxPooledBlock is the largest buffer worth keeping.
-const maxPooledBlock = 64 << 10
-
 // newWriter clears the HTTP server's own read and write timeouts, which are for
 // ordinary answers, and checks that w can stream.
 func newWriter(st *Stream, w http.ResponseWriter) (*writer, error) {
@@ -57,72 +43,32 @@ func newWriter(st *Stream, w http.ResponseWriter) (*writer, error) {
 	if err := rc.SetReadDeadline(time.Time{}); err != nil {
 		return nil, errors.Join(ErrUnsupported, err)
 	}
-	wr := &writer{stream: st, out: w, rc: rc}
+	wr := &writer{stream: st, rc: rc}
 	wr.timer = time.AfterFunc(st.server.options.WriteTimeout, wr.checkTimeout)
 	wr.timer.Stop()
 	return wr, nil
 }
 
-// Header returns the header of the response.
-func (w *writer) Header() http.Header { return w.out.Header() }
-
-// WriteHeader sends the status; the next flush sends it off. The hub's
-// "Connection" header has no place in HTTP/2 and no meaning in HTTP/1.1.
-func (w *writer) WriteHeader(status int) {
-	w.out.Header().Del("Connection")
-	w.out.WriteHeader(status)
+// sendHeader sends the status and the header.
+func (w *writer) sendHeader(response http.ResponseWriter) {
+	w.watchWrite(func() (err error) {
+		w.direct, err = w.stream.server.hub.OpenDirect(response)
+		return err
+	})
 }
 
-// Write gathers one line of a block. It drops an id line that was not requested or is
-// empty, puts the event's name before its data (clients that read line by line need it
-// there), and removes the comment mark (Event.toLibrary).
-func (w *writer) Write(line []byte) (int, error) {
-	if w.block == nil {
-		w.block = blocks.Get().(*block)
-	}
-	b := w.block
-	switch {
-	case bytes.HasPrefix(line, []byte("id: ")):
-		if w.stream.options.IDs && len(line) > len("id: \n") {
-			b.bytes = append(b.bytes, line...)
-			b.name = len(b.bytes)
-		}
-	case bytes.HasPrefix(line, []byte("event: ")):
-		b.bytes = slices.Insert(b.bytes, b.name, line...)
-	case bytes.HasPrefix(line, []byte(": ")):
-		b.bytes = append(b.bytes, line[len(": "):]...)
-	default:
-		b.bytes = append(b.bytes, line...)
-	}
-	return len(line), nil
-}
-
-// Flush sends the gathered block, or the header if there is none.
-func (w *writer) Flush() {
-	var lines []byte
-	if w.block != nil {
-		lines = w.block.bytes
-	}
+// sendBlock sends a block and reports whether it was written.
+func (w *writer) sendBlock(e *r3labs.Event) bool {
 	if !w.dead {
-		w.sendBlock(lines)
+		w.watchWrite(func() error { return w.direct.Send(e) })
 	}
-	w.stream.blockWritten(len(lines))
-	if cap(lines) > 0 && cap(lines) <= maxPooledBlock {
-		*w.block = block{bytes: lines[:0]}
-		blocks.Put(w.block)
-	}
-	w.block = nil
+	return !w.dead
 }
 
-func (w *writer) sendBlock(lines []byte) {
+// watchWrite watches a write. An error ends the stream.
+func (w *writer) watchWrite(write func() error) {
 	w.startTimer()
-	var err error
-	if len(lines) > 0 {
-		_, err = w.out.Write(lines)
-	}
-	if err == nil {
-		err = w.rc.Flush()
-	}
+	err := write()
 	w.stopTimer()
 	if err != nil {
 		w.dead = true
