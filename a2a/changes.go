@@ -61,7 +61,7 @@ func (c *Changes) serveFeed(w http.ResponseWriter, r *http.Request) (code int, e
 }
 
 var changesFraming = &framing{
-	result: func(value any) ([]byte, error) { return appendJSON(nil, value) },
+	result: appendJSON,
 	last: func(e *Error) (sse.Event, error) {
 		data, err := appendJSON(nil, e)
 		return sse.Event{Name: "end", Data: data}, err

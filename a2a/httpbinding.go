@@ -321,7 +321,7 @@ func (h *Handler) openHTTPStream(c *httpCall) (o *opening, err error) {
 	v := c.version
 	o.of, o.transport, o.method = c.method.family, "http+json", c.call.method
 	o.write = &framing{
-		result: func(value any) ([]byte, error) { return appendJSON(nil, value) },
+		result: appendJSON,
 		last: func(e *Error) (sse.Event, error) {
 			data, err := appendHTTPError(v, e)
 			return sse.Event{Name: "error", Data: data}, err

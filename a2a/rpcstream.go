@@ -89,7 +89,7 @@ func (h *Handler) openingOf(a *streamRequest, req *request) (o *opening, err err
 // responseFraming encodes each result of a stream as a JSON-RPC response to the request.
 func responseFraming(id []byte) *framing {
 	return &framing{
-		result: func(value any) ([]byte, error) { return (&response{id: id, result: value}).appendTo(nil) },
+		result: func(to []byte, value any) ([]byte, error) { return (&response{id: id, result: value}).appendTo(to) },
 		last: func(e *Error) (sse.Event, error) {
 			data, err := (&response{id: id, err: e}).appendTo(nil)
 			return sse.Event{Data: data}, err

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"iter"
 	"net/http"
+	"sync"
 	"time"
 
 	"koine/internal/caller"
@@ -74,7 +75,8 @@ type result struct {
 
 // framing encodes the events of a stream for a protocol.
 type framing struct {
-	result func(any) ([]byte, error)
+	// result appends the encoding of a result.
+	result func(to []byte, value any) ([]byte, error)
 	// last encodes the reason for which the stream ends.
 	last func(*Error) (sse.Event, error)
 }
@@ -124,16 +126,32 @@ func (h *Handler) establishStream(ctx context.Context, o *opening) (*sse.Stream,
 func frameResults(results iter.Seq2[result, error], write *framing) iter.Seq2[sse.Event, error] {
 	return func(yield func(sse.Event, error) bool) {
 		for out, err := range results {
-			event := sse.Event{ID: out.position}
-			if err == nil && out.value != nil {
-				event.Data, err = write.result(out.value)
-			}
-			if !yield(event, err) || err != nil {
+			if !frameResult(&out, err, write, yield) {
 				return
 			}
 		}
 	}
 }
+
+// frameResult yields a result as an event, and reports whether to continue. Its buffer is kept
+// for the time of the call only, so that a stream that waits holds none.
+func frameResult(out *result, err error, write *framing, yield func(sse.Event, error) bool) bool {
+	event := sse.Event{ID: out.position}
+	if err == nil && out.value != nil {
+		buffer := frames.Get().(*[]byte)
+		defer frames.Put(buffer)
+		event.Data, err = write.result((*buffer)[:0], out.value)
+		if cap(event.Data) <= maxPooledFrame {
+			*buffer = event.Data[:0]
+		}
+	}
+	return yield(event, err) && err == nil
+}
+
+// frames recycles the buffers of encoded results up to maxPooledFrame.
+var frames = sync.Pool{New: func() any { return new([]byte) }}
+
+const maxPooledFrame = 64 << 10
 
 // streamEnded reports the end of a stream for a reason of the server, and logs an internal
 // error. It returns an error if there was no stream at all, and the caller answers.

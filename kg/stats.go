@@ -128,7 +128,7 @@ func (t *tailer) lagBehind(head Revision) (Histogram, Revision) {
 		w.mu.Lock()
 		at := w.pos.Revision
 		if w.idle && w.wakeAt == 0 {
-			at = max(at, t.head) // nothing newer concerns it
+			at = max(at, t.matchedHead()) // nothing newer concerns it
 		}
 		w.mu.Unlock()
 		behind := max(head, at) - at

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"koine/kg/base"
 	"koine/kg/internal/logentry"
@@ -19,8 +20,11 @@ type tailer struct {
 	ring   ring
 	more   chan struct{} // capacity 1
 
+	// head is the revision up to which commits are matched. It is written with mu held, when
+	// the watchers that match have been told.
+	head atomic.Uint64
+
 	mu      sync.Mutex // guards the fields below
-	head    Revision   // commits up to here are matched
 	filters filterIndex
 	count   int
 	all     map[*Watcher]struct{}
@@ -29,12 +33,14 @@ type tailer struct {
 }
 
 func newTailer(s *Store) *tailer {
-	return &tailer{
-		s: s, head: s.head.Load().revision, filters: newFilterIndex(),
+	t := &tailer{
+		s: s, filters: newFilterIndex(),
 		all:  make(map[*Watcher]struct{}),
 		ring: ring{maxCommits: s.options.RingCommits, maxBytes: s.options.RingBytes},
 		more: make(chan struct{}, 1),
 	}
+	t.head.Store(uint64(s.head.Load().revision))
+	return t
 }
 
 // addToRing adds commits to the ring just before readers see them.
@@ -58,6 +64,9 @@ func (t *tailer) notify() {
 	default:
 	}
 }
+
+// matchedHead returns head.
+func (t *tailer) matchedHead() Revision { return Revision(t.head.Load()) }
 
 func (t *tailer) run(ctx context.Context) error {
 	for {
@@ -93,7 +102,7 @@ func (t *tailer) matchNew() {
 		if c != nil && slices.ContainsFunc(c.Changes, func(ch Change) bool { return base.IsControlGraph(ch.Quad.Graph) }) {
 			t.filters.matchCommit(nil, func(w *Watcher) { w.noteRights(c) })
 		}
-		t.head = r
+		t.head.Store(uint64(r))
 		t.mu.Unlock()
 	}
 }
@@ -105,13 +114,14 @@ func (t *tailer) nextRevision() (r Revision, more bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.count == 0 {
-		t.head = max(t.head, head)
+		t.head.Store(max(t.head.Load(), uint64(head)))
 	}
 	select {
 	case <-t.s.stop:
 		return 0, false
 	default:
-		return t.head + 1, t.head < head
+		matched := t.matchedHead()
+		return matched + 1, matched < head
 	}
 }
 
@@ -121,6 +131,7 @@ func (w *Watcher) noteMatch(r Revision) {
 	if w.wakeAt == 0 {
 		w.wakeAt = r
 	}
+	w.wakeTo = r
 	w.mu.Unlock()
 	w.wakeUp()
 }
@@ -179,7 +190,7 @@ func (t *tailer) addWatcher(w *Watcher) (known Revision, unlink func(), err erro
 	t.count, t.patterns = t.count+1, t.patterns+n
 	t.filters.add(w)
 	t.all[w] = struct{}{}
-	return t.head, sync.OnceFunc(func() {
+	return t.matchedHead(), sync.OnceFunc(func() {
 		t.mu.Lock()
 		defer t.mu.Unlock()
 		t.count, t.patterns = t.count-1, t.patterns-len(w.filter.Patterns)
@@ -205,7 +216,7 @@ func (t *tailer) setFilter(w *Watcher, f *watchFilter) (known Revision, err erro
 	t.filters.remove(w)
 	w.filter = f
 	t.filters.add(w)
-	return t.head, nil
+	return t.matchedHead(), nil
 }
 
 func (t *tailer) errPatterns() error {

@@ -44,10 +44,11 @@ func TestTailerReadsForWatchersOnly(t *testing.T) {
 	}
 	for watchers, want := range map[int]Revision{0: 3, 1: 1} { // reading a closed log would be an error
 		late := newTailer(s)
-		late.head, late.count = 1, watchers
+		late.count = watchers
+		late.head.Store(1)
 		late.matchNew()
-		if late.head != want || out.Len() > 0 {
-			t.Errorf("%d watchers: matched up to %d, want %d; logged %q", watchers, late.head, want, out.String())
+		if late.matchedHead() != want || out.Len() > 0 {
+			t.Errorf("%d watchers: matched up to %d, want %d; logged %q", watchers, late.matchedHead(), want, out.String())
 		}
 	}
 }
@@ -173,7 +174,7 @@ func TestPositionInsideACommitThatIsNotMatchedYet(t *testing.T) {
 	}
 	defer s.Close()
 	s.tailer.mu.Lock()
-	s.tailer.head = 0
+	s.tailer.head.Store(0)
 	s.tailer.mu.Unlock()
 	from := Position{Epoch: s.Epoch(), Revision: 1, Index: 0}
 	w, err := s.Watch(context.Background(), Filter{}, from)
@@ -240,5 +241,33 @@ func TestWholeCommits(t *testing.T) {
 		if c != nil || CodeOf(err) != CodeInvalid {
 			t.Errorf("an agent follows %v, %v", c, err)
 		}
+	}
+}
+
+// A watcher that is woken does not wait until the others are: it has the commits that were
+// matched meanwhile, also the one that is being matched, and each once.
+func TestWokenWhileMatching(t *testing.T) {
+	s, err := Open(t.TempDir(), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	w, err := s.Watch(context.Background(), Filter{}, s.Head())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	head := s.tailer.matchedHead()
+	s.tailer.mu.Lock() // as it does while it wakes them
+	w.noteMatch(head + 1)
+	w.noteMatch(head + 2)
+	at, upTo, err := w.nextMatch()
+	s.tailer.mu.Unlock()
+	if at != head+1 || upTo != head+2 || err != nil {
+		t.Errorf("got the commits %d to %d and %v, want %d to %d", at, upTo, err, head+1, head+2)
+	}
+	s.tailer.head.Store(uint64(head + 2))
+	if at, upTo, err = w.nextMatch(); at != 0 || upTo != head+2 || err != nil {
+		t.Errorf("afterwards: got the commits %d to %d and %v, want none", at, upTo, err)
 	}
 }

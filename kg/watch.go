@@ -23,6 +23,7 @@ type Watcher struct {
 	pos     Position   // all changes up to here are yielded or do not match
 	idle    bool       // the reader has examined everything up to the tailer's head
 	wakeAt  Revision   // the oldest unexamined commit that may match; 0 for none
+	wakeTo  Revision   // the newest commit that may match
 	recheck bool       // the principal's rights may have changed since they were checked
 	closed  bool
 	nudged  bool // Nudge was called since the reader last looked
@@ -127,8 +128,8 @@ func (w *Watcher) Position() Position {
 	defer t.mu.Unlock()
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.idle && w.wakeAt == 0 && !w.recheck && t.head > w.pos.Revision {
-		return Position{Epoch: w.s.dir.Epoch, Revision: t.head, Index: EndOfCommit}
+	if head := t.matchedHead(); w.idle && w.wakeAt == 0 && !w.recheck && head > w.pos.Revision {
+		return Position{Epoch: w.s.dir.Epoch, Revision: head, Index: EndOfCommit}
 	}
 	return w.pos
 }
@@ -202,16 +203,19 @@ func (w *Watcher) readCommits(nudge func() bool, one func(Revision) (more bool, 
 
 // nextMatch fetches the tailer's state: the oldest commit that may match, 0 for none, and the
 // newest commit. With 0 the reader checks the rights before it rests.
+//
+// It does not take tailer.mu: the tailer holds it while it wakes thousands, each of which would
+// wait for it. So head is read first: the matches up to it are noted. Those noted beyond it were
+// matched since, or are being matched; the reader has them then, and is not told of them again.
 func (w *Watcher) nextMatch() (at, head Revision, err error) {
-	t := w.s.tailer
-	t.mu.Lock()
-	defer t.mu.Unlock()
+	head = w.s.tailer.matchedHead()
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.closed {
 		return 0, 0, base.ErrClosed()
 	}
-	at, head = w.wakeAt, t.head
+	at = w.wakeAt
+	head = max(head, w.wakeTo)
 	w.wakeAt, w.recheck, w.idle = 0, false, false
 	return at, head, nil
 }

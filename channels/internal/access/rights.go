@@ -247,6 +247,14 @@ func (e *Entry) AsPrincipal(p kg.Principal) *Entry {
 	if e == nil || e.scope == nil && !e.table.IsOverseer(p) {
 		return e
 	}
+	return e.askedBy(p)
+}
+
+// askedBy is a function of its own because its argument is on the heap, whether it is called
+// or not.
+//
+//go:noinline
+func (e *Entry) askedBy(p kg.Principal) *Entry {
 	asked := *e
 	asked.caller = &p
 	return &asked
