@@ -54,7 +54,7 @@ func (c *Changes) serveFeed(w http.ResponseWriter, r *http.Request) (code int, e
 		if err != nil {
 			return nil, err
 		}
-		return newChangeFeed(c.h.store, sub), nil
+		return c.h.newChangeFeed(sub), nil
 	}}
 	err = c.h.serveStream(w, r, o)
 	return o.endCode(), err

@@ -12,6 +12,7 @@ type changeFeed struct {
 	store        *kg.Store
 	subscription operation.Subscription
 	encoder      encoder
+	shared       *sharedEvents
 	// mu guards held and out.
 	mu sync.Mutex
 	// held is set while an event is being written that the position scanned to may
@@ -24,8 +25,8 @@ type changeFeed struct {
 }
 
 // newChangeFeed wraps the subscription, which closing the feed releases.
-func newChangeFeed(store *kg.Store, s operation.Subscription) *feed {
-	f := &changeFeed{store: store, subscription: s, encoder: encoder{store: store}}
+func (h *Handler) newChangeFeed(s operation.Subscription) *feed {
+	f := &changeFeed{store: h.store, subscription: s, encoder: encoder{store: h.store}, shared: &h.events}
 	return &feed{results: f.yieldResults, start: f.formatPosition(s.Position()), position: f.safePosition, close: s.Close}
 }
 
@@ -93,7 +94,7 @@ func (f *changeFeed) yieldEvent(ev *operation.Event, part int, yield func(result
 		return yield(result{value: event, position: position}, err) && err == nil
 	}
 	for i := range ev.Changes {
-		event, position, err := f.encoder.encodeChange(ev, i)
+		event, position, err := f.shared.encodeChange(&f.encoder, ev, i)
 		if !yield(result{value: event, position: position}, err) || err != nil {
 			return false
 		}

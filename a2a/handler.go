@@ -32,7 +32,8 @@ type Handler struct {
 	options  Options
 	log      *slog.Logger
 	table    map[string]method
-	encoder  *message.Encoder // of events
+	encoder  *message.Encoder // of events of channels
+	events   sharedEvents     // of the graph
 }
 
 // NewHandler returns the handler of the JSON-RPC endpoint.

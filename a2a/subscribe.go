@@ -35,7 +35,7 @@ func (h *Handler) subscribeKnowledge(_ context.Context, c *call) (*opening, erro
 		if err != nil {
 			return nil, subscribeError(err)
 		}
-		feed := newChangeFeed(h.store, sub)
+		feed := h.newChangeFeed(sub)
 		if _, asked := c.header[lastEventID]; asked && resume.Start <= operation.Latest {
 			feed.tellStart()
 		}
