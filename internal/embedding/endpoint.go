@@ -53,6 +53,7 @@ type callError struct {
 	message string
 	refused bool          // these texts: sending them again is no use
 	unsent  bool          // nothing was sent
+	failed  bool          // the endpoint failed, maybe at one of these texts
 	after   time.Duration // before which the endpoint wants no further call
 }
 
@@ -89,12 +90,14 @@ func (e *Endpoint) Embed(ctx context.Context, texts []string) ([][]float32, erro
 			err = u.Err // without the URL
 		}
 		dial := (*net.OpError)(nil)
-		return nil, &callError{message: err.Error(), unsent: errors.As(err, &dial) && dial.Op == "dial"}
+		unsent := errors.As(err, &dial) && dial.Op == "dial"
+		return nil, &callError{message: err.Error(), unsent: unsent, failed: !unsent}
 	}
 	defer answer.Body.Close()
 	if answer.StatusCode != http.StatusOK {
 		return nil, &callError{
 			message: fmt.Sprintf("status %d", answer.StatusCode), after: backoff.Hint(answer.Header),
+			failed:  answer.StatusCode >= http.StatusInternalServerError,
 			refused: answer.StatusCode == http.StatusBadRequest || answer.StatusCode == http.StatusRequestEntityTooLarge || answer.StatusCode == http.StatusUnprocessableEntity,
 		}
 	}
@@ -102,9 +105,9 @@ func (e *Endpoint) Embed(ctx context.Context, texts []string) ([][]float32, erro
 	content, err := io.ReadAll(io.LimitReader(answer.Body, most+1))
 	switch {
 	case err != nil:
-		return nil, &callError{message: "reading the answer: " + err.Error()}
+		return nil, &callError{message: "reading the answer: " + err.Error(), failed: true}
 	case int64(len(content)) > most:
-		return nil, &callError{message: fmt.Sprintf("the answer has more than %d bytes", most)}
+		return nil, &callError{message: fmt.Sprintf("the answer has more than %d bytes", most), failed: true}
 	}
 	return e.readAnswer(content, len(texts))
 }
@@ -118,10 +121,10 @@ func (e *Endpoint) readAnswer(content []byte, n int) ([][]float32, error) {
 		} `json:"data"`
 	}
 	if err := json.Unmarshal(content, &answer); err != nil {
-		return nil, &callError{message: "the answer is not that of an embeddings endpoint: data[].embedding must have numbers of 32 bits"}
+		return nil, &callError{message: "the answer is not that of an embeddings endpoint: data[].embedding must have numbers of 32 bits", failed: true}
 	}
 	if len(answer.Data) != n {
-		return nil, &callError{message: fmt.Sprintf("the answer has %d vectors for %d texts", len(answer.Data), n)}
+		return nil, &callError{message: fmt.Sprintf("the answer has %d vectors for %d texts", len(answer.Data), n), failed: true}
 	}
 	out := make([][]float32, n)
 	for i, d := range answer.Data {
@@ -129,13 +132,13 @@ func (e *Endpoint) readAnswer(content []byte, n int) ([][]float32, error) {
 			i = *d.Index
 		}
 		if i < 0 || i >= n || out[i] != nil {
-			return nil, &callError{message: fmt.Sprintf("the answer has the index %d twice, or beyond its %d vectors", i, n)}
+			return nil, &callError{message: fmt.Sprintf("the answer has the index %d twice, or beyond its %d vectors", i, n), failed: true}
 		}
 		if err := (&kg.Embedding{Model: e.Model, Vector: d.Embedding}).Valid(); err != nil {
-			return nil, &callError{message: "the answer: " + kg.AsError(err).Message}
+			return nil, &callError{message: "the answer: " + kg.AsError(err).Message, failed: true}
 		}
 		if out[i] = d.Embedding; len(d.Embedding) != len(answer.Data[0].Embedding) {
-			return nil, &callError{message: "the vectors of the answer have several dimensions"}
+			return nil, &callError{message: "the vectors of the answer have several dimensions", failed: true}
 		}
 	}
 	return out, nil

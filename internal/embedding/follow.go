@@ -211,9 +211,17 @@ func (m *Maker) makeAll(ctx context.Context, list []kg.Quad) error {
 	return nil
 }
 
+// MaxAttempts is how often the endpoint may fail at some texts, one after the other, before it is
+// asked whether it fails at others: at each of them alone, then at Probe.
+const MaxAttempts = 5
+
+// Probe is sent to see whether the endpoint answers at all.
+const Probe = "probe"
+
 // makeBatch makes the vectors of texts that are still in the store and have none. It calls the
 // endpoint until it has answered for each. If it refuses several texts, each is sent alone; those
-// that it refuses alone get no vector.
+// that it refuses alone get no vector. So do those at which it fails MaxAttempts times, and once
+// more after it has answered Probe: they would hold up all others.
 func (m *Maker) makeBatch(ctx context.Context, batch []text) error {
 	var send []text
 	for _, t := range batch {
@@ -223,7 +231,8 @@ func (m *Maker) makeBatch(ctx context.Context, batch []text) error {
 			return err
 		}
 	}
-	alone := 0 // how many of the first texts are sent alone
+	alone := 0       // how many of the first texts are sent alone
+	answers := false // the endpoint has just answered Probe
 	for attempt := 0; ; {
 		var err error
 		if send, err = m.keepPresent(ctx, send); err != nil || len(send) == 0 {
@@ -248,13 +257,16 @@ func (m *Maker) makeBatch(ctx context.Context, batch []text) error {
 		case err != nil:
 			return err
 		case failure == nil:
-			send, attempt, alone = send[n:], 0, max(alone-1, 0)
+			send, attempt, alone, answers = send[n:], 0, max(alone-1, 0), false
 		case failure.refused && n > 1:
 			alone = n
-		case failure.refused:
-			m.counts.refused.Add(1)
-			m.options.Logger.Warn("a text has no embedding: the endpoint refuses it", "graph", send[0].quads[0].Graph.Value(), "bytes", len(send[0].value), "error", failure)
-			send, attempt, alone = send[1:], 0, max(alone-1, 0)
+		case failure.refused || failure.failed && answers:
+			m.leaveText(&send[0], failure)
+			send, attempt, alone, answers = send[1:], 0, max(alone-1, 0), false
+		case failure.failed && attempt+1 >= MaxAttempts && n > 1:
+			attempt, alone = 0, n
+		case failure.failed && attempt+1 >= MaxAttempts && m.answersProbe(ctx):
+			answers = true
 		default:
 			if failure.unsent {
 				m.budget.returnTexts(n)
@@ -267,6 +279,27 @@ func (m *Maker) makeBatch(ctx context.Context, batch []text) error {
 			attempt++
 		}
 	}
+}
+
+// leaveText notes that a text gets no vector.
+func (m *Maker) leaveText(t *text, failure *callError) {
+	message := "a text has no embedding: the endpoint refuses it"
+	if failure.refused {
+		m.counts.refused.Add(1)
+	} else {
+		m.counts.givenUp.Add(1)
+		message = "a text has no embedding: the endpoint fails at it, and answers others"
+	}
+	m.options.Logger.Warn(message, "graph", t.quads[0].Graph.Value(), "bytes", len(t.value), "error", failure)
+}
+
+// answersProbe reports whether the endpoint answers Probe, which counts as one of the day's texts.
+func (m *Maker) answersProbe(ctx context.Context) bool {
+	if n, err := m.budget.reserveTexts(1); n == 0 || err != nil {
+		return false
+	}
+	_, err := m.options.Endpoint.Embed(ctx, []string{Probe})
+	return err == nil
 }
 
 // sendTexts calls the endpoint, and keeps and tells of the vectors that it answers.

@@ -64,7 +64,7 @@ type Maker struct {
 	place   string // where it was saved
 
 	position atomic.Pointer[string] // as it is saved
-	counts   struct{ waiting, made, refused, failed atomic.Int64 }
+	counts   struct{ waiting, made, refused, givenUp, failed atomic.Int64 }
 }
 
 // Open opens the vectors that were made. Start makes more.
@@ -192,6 +192,7 @@ type Stats struct {
 	Waiting int64 // texts that were read from the log and have no vectors yet
 	Made    int64 // texts that got vectors since the start
 	Refused int64 // texts that the endpoint does not take
+	GivenUp int64 // texts at which the endpoint fails, while it answers others
 	Failed  int64 // calls that failed
 	Today   int64 // texts that were sent today
 	Daily   int64
@@ -202,7 +203,7 @@ type Stats struct {
 // Stats returns the counts.
 func (m *Maker) Stats() Stats {
 	s := Stats{
-		Waiting: m.counts.waiting.Load(), Made: m.counts.made.Load(), Refused: m.counts.refused.Load(), Failed: m.counts.failed.Load(),
+		Waiting: m.counts.waiting.Load(), Made: m.counts.made.Load(), Refused: m.counts.refused.Load(), GivenUp: m.counts.givenUp.Load(), Failed: m.counts.failed.Load(),
 		Today: int64(m.budget.sentToday()), Daily: int64(m.options.Daily), Stored: int64(m.made.Len()), Behind: int64(m.store.Head().Revision),
 	}
 	if p, err := m.store.ParsePosition(*m.position.Load()); err == nil {

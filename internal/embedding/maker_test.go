@@ -19,6 +19,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -320,11 +321,61 @@ func TestEndpointFails(t *testing.T) {
 			f.await("a retry", func() bool { return f.Stats().Failed > 0 })
 			e.setAnswer(nil)
 			f.awaitDone()
-			if s := f.Stats(); e.texts() != "one two" || s.Waiting != 0 || s.Made != 2 || s.Stored != 2 {
+			if s := f.Stats(); strings.ReplaceAll(e.texts(), embedding.Probe+" ", "") != "one two" || s.GivenUp != 0 || s.Waiting != 0 || s.Made != 2 || s.Stored != 2 {
 				t.Errorf("afterwards %q was sent: %+v", e.texts(), s)
 			}
 			if strings.Contains(f.log.String(), key) {
 				t.Errorf("the log has the key:\n%s", f.log)
+			}
+		})
+	}
+}
+
+// A text at which the endpoint always fails gets no vector, and holds up no others; while the
+// endpoint fails at all texts, none is given up.
+func TestEndpointFailsAtOneText(t *testing.T) {
+	for name, fail := range map[string]func(w http.ResponseWriter){
+		"status 500":   func(w http.ResponseWriter) { w.WriteHeader(500) },
+		"wrong answer": func(w http.ResponseWriter) { _, _ = w.Write([]byte(`{"data":[{"embedding":[0]}]}`)) },
+		"no answer":    func(http.ResponseWriter) { panic(http.ErrAbortHandler) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := newEndpoint(t)
+			var down, tried atomic.Int64
+			down.Store(1)
+			e.setAnswer(func(w http.ResponseWriter, texts []string) bool {
+				bad := slices.Contains(texts, "poison")
+				if bad {
+					tried.Add(1)
+				}
+				if bad = bad || down.Load() > 0; bad {
+					fail(w)
+				}
+				return bad
+			})
+			f := newFixture(t, e, "default")
+			f.start()
+			f.apply(kg.Add, statement(kg.DefaultGraph, "a", "one"), statement(kg.DefaultGraph, "b", "poison"), statement(kg.DefaultGraph, "c", "three"))
+			f.await("three times as many calls", func() bool { return e.countCalls() > 6*embedding.MaxAttempts })
+			if s := f.Stats(); s.GivenUp != 0 || s.Waiting != 3 {
+				t.Errorf("while it fails at all texts: %+v", s)
+			}
+			down.Store(0)
+			tried.Store(0)
+			f.awaitDone()
+			f.apply(kg.Add, statement(kg.DefaultGraph, "d", "four"))
+			f.awaitDone()
+			if s := f.Stats(); s.GivenUp != 1 || s.Made != 3 || s.Waiting != 0 || s.Refused != 0 {
+				t.Errorf("afterwards: %+v", s)
+			}
+			if n := tried.Load(); n > 2*embedding.MaxAttempts+2 {
+				t.Errorf("the text was sent %d times", n)
+			}
+			if got := strings.ReplaceAll(e.texts(), embedding.Probe+" ", ""); got != "four one three" {
+				t.Errorf("sent %q", got)
+			}
+			if log := f.log.String(); strings.Count(log, "fails at it") != 1 || strings.Contains(log, "poison") {
+				t.Errorf("the log has\n%s", log)
 			}
 		})
 	}

@@ -175,7 +175,7 @@ func TestTextIndex(t *testing.T) {
 }
 
 func TestEmbeddings(t *testing.T) {
-	state := httpd.Embeddings{Waiting: 1, Made: 2, Refused: 3, Failed: 4, Today: 5, Daily: 6, Stored: 7, Behind: 8}
+	state := httpd.Embeddings{Waiting: 1, Made: 2, Refused: 3, GivenUp: 9, Failed: 4, Today: 5, Daily: 6, Stored: 7, Behind: 8}
 	_, text := do(t, run(t, newServer(httpd.Options{Embeddings: func() httpd.Embeddings { return state }})), "GET", "/metrics", "")
 	for _, line := range []string{"waiting_texts 1", "made 2", "refused 3", "failed_calls 4", "sent_today 5", "daily_limit 6", "stored 7", "lag_revisions 8"} {
 		if !strings.Contains(text, "koine_embeddings_"+line+"\n") {
