@@ -151,7 +151,14 @@ func (p *Patch) termCheck() func(Term) error {
 // calls it with mu held, and Open.
 func (s *Store) showFlushed(at Revision) {
 	s.layers.flushed = at
-	s.flushedKV.Store(s.newKV(at))
+	s.dropFlushed(index.NewLastingKV(s.db, at, &s.keysRead))
+}
+
+// dropFlushed replaces flushedKV, by nil before Badger is closed.
+func (s *Store) dropFlushed(next *index.BadgerKV) {
+	if old := s.flushedKV.Swap(next); old != nil {
+		old.Close()
+	}
 }
 
 // TermPrefetch validates the patches of an update and looks up their terms before the update
@@ -210,9 +217,10 @@ func (s *Store) flushedID(t Term, key index.TermKey) (ID, *index.BadgerKV) {
 	s.door.RLock()
 	defer s.door.RUnlock()
 	kv := s.flushedKV.Load()
-	if s.closed || kv == nil {
+	if s.closed || kv == nil || !kv.Hold() { // it may be replaced at any time
 		return ID{}, nil
 	}
+	defer kv.Close()
 	id, found, err := index.Dictionary{KV: kv, Cache: s.cache}.Find(t, key)
 	switch {
 	case err != nil:

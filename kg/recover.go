@@ -185,9 +185,7 @@ func dropIndexLogs(path string) error {
 // closeIndex closes Badger, which flushes its memtables, and writes CLEAN. Keys that do not
 // fit on a full volume are applied again from the log on the next open.
 func (s *Store) closeIndex() error {
-	db := s.db
-	s.db = nil
-	err := db.Close()
+	err := s.closeBadger()
 	if s.options.ReadOnly || s.temporaryIndex != "" {
 		return err
 	}
@@ -208,6 +206,14 @@ func (s *Store) closeIndex() error {
 		return nil
 	}
 	return err
+}
+
+// closeBadger closes Badger, and first what reads it.
+func (s *Store) closeBadger() error {
+	s.dropFlushed(nil)
+	db := s.db
+	s.db = nil
+	return db.Close()
 }
 
 // isBroken reports whether a write failed half way.
@@ -434,8 +440,7 @@ func (s *Store) rebuildIndex(why string) error {
 	full.Hint = "free disk space and restart, or set TMPDIR to a directory on a volume with space, to build an index there for reading only"
 	// The unfinished index is removed to free space. The mark that it must be rebuilt stays.
 	if s.db != nil {
-		_ = s.db.Close() // it failed to write
-		s.db = nil
+		_ = s.closeBadger() // it failed to write
 	}
 	if datadir.Exists(s.dir.Join(datadir.BuildingName)) {
 		if err := os.RemoveAll(s.dir.Join(datadir.IndexName)); err != nil {
@@ -465,10 +470,9 @@ func (s *Store) rebuildIn(why string, aside bool) error {
 		return base.ErrLogDamaged(fmt.Errorf("it begins at %d, and the newest checkpoint is of %d", first, m.Revision))
 	}
 	if s.db != nil {
-		if err := s.db.Close(); err != nil {
+		if err := s.closeBadger(); err != nil {
 			s.log.Warn("closing the old index", "error", err)
 		}
-		s.db = nil
 	}
 	if err := s.clearIndex(aside); err != nil {
 		return err

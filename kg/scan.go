@@ -23,6 +23,7 @@ type scanner struct {
 
 	order   keys.Order
 	prefix  []byte
+	room    [keys.QuadKeySize]byte // of the first prefix
 	present index.Cursor
 	past    index.Cursor // nil for the newest revision
 	// row has the id of the graph's name. graph is the graph's id in the index, name that of
@@ -44,9 +45,10 @@ type scanner struct {
 	predicate  ID // the same, if statements are hidden
 	graphShown bool
 
-	// The state decoded last, and its encoding.
+	// The state decoded last, and its encoding. readState is parseState, bound once.
 	state      base.State
 	stateBytes []byte
+	readState  func([]byte) error
 	// The source decoded last: most statements of a scan share it.
 	sourceNumber uint64
 	source       AgentID
@@ -111,7 +113,7 @@ func (sc *scanner) nextPredicate() bool {
 func (sc *scanner) openCursors(p IDQuad) {
 	sc.s.scans.Add(1)
 	sc.order = keys.Choose(p)
-	sc.prefix, _ = sc.order.AppendPrefix(nil, p)
+	sc.prefix, _ = sc.order.AppendPrefix(sc.roomForPrefix(), p)
 	sc.present = sc.s.kv.Scan(sc.prefix)
 	if sc.s.past || sc.versions {
 		prefix := bytes.Clone(sc.prefix)
@@ -131,6 +133,14 @@ func (sc *scanner) openCursors(p IDQuad) {
 		sc.past.Seek(append(from, bytes.Repeat([]byte{0xff}, keys.PastKeySize-keys.QuadKeySize)...))
 	}
 	sc.after = nil
+}
+
+// roomForPrefix returns memory for a prefix, which the cursors retain.
+func (sc *scanner) roomForPrefix() []byte {
+	if sc.prefix == nil {
+		return sc.room[:0]
+	}
+	return nil
 }
 
 func (sc *scanner) close() {
@@ -259,17 +269,11 @@ func (sc *scanner) enterGraph(q *IDQuad) {
 func (sc *scanner) decodeState(c index.Cursor, here bool) bool {
 	var st base.State
 	if here {
-		sc.err = c.Value(func(v []byte) (err error) {
-			if len(v) > 0 && bytes.Equal(v, sc.stateBytes) {
-				st = sc.state // most statements of a commit have the same
-				return nil
-			}
-			if st, err = base.ParseState(v, sc.agentOf); err == nil {
-				sc.s.generations.SettleState(&st, sc.row.Graph)
-				sc.state, sc.stateBytes = st, append(sc.stateBytes[:0], v...)
-			}
-			return err
-		})
+		if sc.readState == nil {
+			sc.readState = sc.parseState
+		}
+		sc.err = c.Value(sc.readState)
+		st = sc.state
 	} else {
 		st, sc.err = sc.s.loadIndexed(sc.row)
 		if sc.versions && CodeOf(sc.err) == CodeRevisionGone {
@@ -296,6 +300,20 @@ func (sc *scanner) decodeState(c index.Cursor, here bool) bool {
 	}
 	sc.noteSources()
 	return true
+}
+
+// parseState decodes a state of the row, unless it is the one decoded last: most statements
+// of a commit have the same.
+func (sc *scanner) parseState(v []byte) error {
+	if len(v) > 0 && bytes.Equal(v, sc.stateBytes) {
+		return nil
+	}
+	st, err := base.ParseState(v, sc.agentOf)
+	if err == nil {
+		sc.s.generations.SettleState(&st, sc.row.Graph)
+		sc.state, sc.stateBytes = st, append(sc.stateBytes[:0], v...)
+	}
+	return err
 }
 
 // noteSources adds the sources of the visible assertions to the snapshot's, once for a run of

@@ -426,7 +426,8 @@ func (s *Store) pin(context.Context) (pinned, error) {
 	n, _ := s.pins.Get(at)
 	s.pins.Set(at, n+1)
 	s.users.Add(1)
-	base := s.newKV(at)
+	base := s.flushedKV.Load() // of this revision; replaced with mu held
+	base.Hold()
 	return pinned{s.head.Load(), s.layers.newKV(base, s.layers.readerMem()), base, at}, nil
 }
 

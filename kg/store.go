@@ -106,8 +106,8 @@ type Store struct {
 	keysRead  base.Counter // keys of the index read since opening began
 
 	layers layers // changed by the committer only, with mu held
-	// flushedKV is Badger as of the last flush, for readers that must not wait for mu. Each
-	// flush replaces it: two readers with the same pointer see the same keys.
+	// flushedKV is Badger as of the last flush, which all snapshots share. Each flush replaces
+	// it: two readers with the same pointer see the same keys. It may be loaded without mu.
 	flushedKV   atomic.Pointer[index.BadgerKV]
 	closedIndex closedIndex // state of the index when it was last closed
 	replayed    uint64      // commits that opening applied again

@@ -77,7 +77,7 @@ func (w *Sweep) reopen(p IDQuad, after *IDQuad) {
 	sc := &w.sc
 	sc.close()
 	sc.pattern, sc.after, sc.predicates = p, after, nil
-	sc.prefix = nil // the old cursors may still hold it
+	sc.prefix, w.spare = nil, nil // either may be the scanner's room
 	sc.startScan()
 }
 

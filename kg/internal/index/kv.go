@@ -3,7 +3,9 @@ package index
 import (
 	"bytes"
 	"errors"
+	"slices"
 	"sync"
+	"time"
 
 	"github.com/dgraph-io/badger/v4"
 
@@ -45,34 +47,78 @@ type Cursor interface {
 }
 
 // BadgerKV is a snapshot of Badger. It may be used by several goroutines, each with its
-// own cursors. It reuses iterators of the same index, because opening one costs more than
-// a seek.
+// own cursors. It keeps the cursors that were closed for the next scans, because opening
+// one costs more than a seek.
 type BadgerKV struct {
 	txn  *badger.Txn
 	read *base.Counter // keys that were looked up or passed; nil to disable counting
 
-	mu     sync.Mutex // guards idle and closed
-	idle   map[byte][]*badger.Iterator
-	closed bool
+	mu      sync.Mutex // guards the fields below
+	holders int        // until the last of them closes it
+	idle    []idleCursor
+	// round counts the calls of dropIdle, and timer is that of the next one.
+	round int
+	timer *time.Timer
+	lasts bool // readers come and go: idle cursors are closed after IdleCursorTime
 }
+
+// idleCursor is a cursor without a scan.
+type idleCursor struct {
+	*badger.Cursor
+	order byte // the first byte of its keys
+	round int  // the last one that used it
+}
+
+const (
+	// MaxIdleCursors bounds the cursors that a BadgerKV keeps.
+	MaxIdleCursors = 64
+	// IdleCursorTime is the time after which a cursor that nobody uses is closed: it keeps
+	// tables that a compaction has replaced, and their files.
+	IdleCursorTime = 2 * time.Second
+)
 
 // NewBadgerKV opens a snapshot at a revision. read counts the keys that are read and may
 // be nil.
 func NewBadgerKV(db *badger.DB, at base.Revision, read *base.Counter) *BadgerKV {
-	return &BadgerKV{txn: db.NewTransactionAt(uint64(at), false), read: read, idle: make(map[byte][]*badger.Iterator)}
+	return &BadgerKV{txn: db.NewTransactionAt(uint64(at), false), read: read, holders: 1}
 }
 
-// Close closes the snapshot. All cursors must be closed before.
+// NewLastingKV is NewBadgerKV for a snapshot that many hold one after the other.
+func NewLastingKV(db *badger.DB, at base.Revision, read *base.Counter) *BadgerKV {
+	b := NewBadgerKV(db, at, read)
+	b.lasts = true
+	return b
+}
+
+// Hold adds a holder, who closes the snapshot like the one that opened it. It returns false
+// if all have closed it.
+func (b *BadgerKV) Hold() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.holders == 0 {
+		return false
+	}
+	b.holders++
+	return true
+}
+
+// Close closes the snapshot for one of its holders, whose cursors must be closed before.
 func (b *BadgerKV) Close() {
 	b.mu.Lock()
-	b.closed = true
-	for _, its := range b.idle {
-		for _, it := range its {
-			it.Close()
-		}
+	b.holders--
+	if b.holders > 0 {
+		b.mu.Unlock()
+		return
 	}
+	idle := b.idle
 	b.idle = nil
+	if b.timer != nil {
+		b.timer.Stop()
+	}
 	b.mu.Unlock()
+	for _, c := range idle {
+		c.Close()
+	}
 	b.txn.Discard()
 }
 
@@ -91,20 +137,62 @@ func (b *BadgerKV) Get(key []byte, fn func([]byte) error) (bool, error) {
 
 // Scan implements KV.
 func (b *BadgerKV) Scan(prefix []byte) Cursor {
+	at := b.takeIdle(prefix[0])
+	if at == nil {
+		// It retains its prefix, and the caller may reuse the slice.
+		at = b.txn.NewCursor([]byte{prefix[0]})
+	}
+	at.Seek(prefix)
+	return &badgerCursor{kv: b, Cursor: at, prefix: prefix, read: 1}
+}
+
+// takeIdle takes an idle cursor over the keys that begin with a byte, nil if there is none.
+func (b *BadgerKV) takeIdle(order byte) *badger.Cursor {
 	b.mu.Lock()
-	var it *badger.Iterator
-	if its := b.idle[prefix[0]]; len(its) > 0 {
-		it = its[len(its)-1]
-		b.idle[prefix[0]] = its[:len(its)-1]
+	defer b.mu.Unlock()
+	for i := len(b.idle) - 1; i >= 0; i-- { // those used last are the warm ones
+		if c := b.idle[i]; c.order == order {
+			b.idle = slices.Delete(b.idle, i, i+1)
+			return c.Cursor
+		}
 	}
-	b.mu.Unlock()
-	if it == nil {
-		// PrefetchValues off: it costs twice the time for rows this small.
-		// The iterator retains its prefix, and the caller may reuse the slice.
-		it = b.txn.NewIterator(badger.IteratorOptions{Prefix: []byte{prefix[0]}})
+	return nil
+}
+
+// keepIdle keeps a cursor for the next scan. It returns false if there are enough.
+func (b *BadgerKV) keepIdle(c *badger.Cursor, order byte) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if len(b.idle) == MaxIdleCursors || b.holders == 0 {
+		return false
 	}
-	it.Seek(prefix)
-	return &badgerCursor{kv: b, it: it, prefix: prefix, read: 1}
+	b.idle = append(b.idle, idleCursor{c, order, b.round})
+	if b.lasts && b.timer == nil {
+		b.timer = time.AfterFunc(IdleCursorTime, b.dropIdle)
+	}
+	return true
+}
+
+// dropIdle closes the cursors that were not used since the last call. It holds mu, so that
+// Close waits for it: nothing of a snapshot is open when Badger is closed.
+func (b *BadgerKV) dropIdle() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.holders == 0 {
+		return
+	}
+	b.idle = slices.DeleteFunc(b.idle, func(c idleCursor) bool {
+		unused := c.round < b.round
+		if unused {
+			c.Close()
+		}
+		return unused
+	})
+	b.round++
+	b.timer = nil
+	if len(b.idle) > 0 {
+		b.timer = time.AfterFunc(IdleCursorTime, b.dropIdle)
+	}
 }
 
 // Walk implements KV.
@@ -119,17 +207,15 @@ func (b *BadgerKV) Walk(prefix []byte, fn func(key []byte) bool) error {
 }
 
 type badgerCursor struct {
+	*badger.Cursor
 	kv     *BadgerKV
-	it     *badger.Iterator
 	prefix []byte
 	read   uint64 // keys; added to the shared counter by Close only, to avoid contention
 }
 
-func (c *badgerCursor) Seek(key []byte)                   { c.read++; c.it.Seek(key) }
-func (c *badgerCursor) Valid() bool                       { return c.it.ValidForPrefix(c.prefix) }
-func (c *badgerCursor) Next()                             { c.read++; c.it.Next() }
-func (c *badgerCursor) Key() []byte                       { return c.it.Item().Key() }
-func (c *badgerCursor) Value(fn func([]byte) error) error { return c.it.Item().Value(fn) }
+func (c *badgerCursor) Seek(key []byte) { c.read++; c.Cursor.Seek(key) }
+func (c *badgerCursor) Valid() bool     { return bytes.HasPrefix(c.Cursor.Key(), c.prefix) }
+func (c *badgerCursor) Next()           { c.read++; c.Cursor.Next() }
 
 // MaxStepsBeforeSeek is the number of keys that a cursor passes one by one before it
 // seeks, which costs about as much.
@@ -139,10 +225,10 @@ func (c *badgerCursor) Move(prefix []byte) {
 	ahead := isAhead(prefix, c.prefix)
 	c.prefix = prefix
 	for range MaxStepsBeforeSeek {
-		if !c.it.Valid() {
+		if !c.Cursor.Valid() {
 			break // behind all keys of the order
 		}
-		if bytes.Compare(c.it.Item().Key(), prefix) >= 0 {
+		if bytes.Compare(c.Key(), prefix) >= 0 {
 			if ahead {
 				return
 			}
@@ -152,7 +238,7 @@ func (c *badgerCursor) Move(prefix []byte) {
 		ahead = true // the passed key is less than the prefix
 		c.Next()
 	}
-	if c.it.Valid() || !ahead {
+	if c.Cursor.Valid() || !ahead {
 		c.Seek(prefix)
 	}
 }
@@ -164,18 +250,14 @@ func isAhead(prefix, old []byte) bool {
 }
 
 func (c *badgerCursor) Close() {
-	if c.it == nil {
+	if c.Cursor == nil {
 		return
 	}
 	c.kv.read.Add(c.read)
-	c.kv.mu.Lock()
-	defer c.kv.mu.Unlock()
-	if c.kv.closed {
-		c.it.Close()
-	} else {
-		c.kv.idle[c.prefix[0]] = append(c.kv.idle[c.prefix[0]], c.it)
+	if !c.kv.keepIdle(c.Cursor, c.prefix[0]) {
+		c.Cursor.Close()
 	}
-	c.it = nil
+	c.Cursor = nil
 }
 
 // PaceInterval is the number of keys (about a millisecond) after which a long scan calls

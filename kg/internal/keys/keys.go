@@ -147,13 +147,10 @@ func (o Order) Parse(key []byte) (q Quad, ok bool) {
 	if len(key) != want || key[0] != byte(o) {
 		return q, false
 	}
-	for i, id := range o.idsOf(&q) {
-		copy(id[:], key[1+i*IDSize:])
-		if id.IsZero() {
-			return q, false
-		}
-	}
-	return q, true
+	ids := o.idsOf(&q)
+	*ids[0], *ids[1] = ID(key[1:1+IDSize]), ID(key[1+IDSize:1+2*IDSize])
+	*ids[2], *ids[3] = ID(key[1+2*IDSize:1+3*IDSize]), ID(key[1+3*IDSize:1+4*IDSize])
+	return q, !q.Subject.IsZero() && !q.Predicate.IsZero() && !q.Object.IsZero() && !q.Graph.IsZero()
 }
 
 // ParseInto is Parse for a key of the present, into q.

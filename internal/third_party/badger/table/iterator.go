@@ -186,6 +186,13 @@ func (itr *Iterator) Close() error {
 	return itr.t.DecrRef()
 }
 
+// releaseBlock lets go of the block that the iterator is in. It must be positioned anew.
+func (itr *Iterator) releaseBlock() {
+	itr.bi.block.decrRef()
+	itr.bi.block, itr.bi.data, itr.bi.entryOffsets = nil, nil, nil
+	itr.bi.baseKey, itr.bi.val = nil, nil
+}
+
 func (itr *Iterator) reset() {
 	itr.bpos = 0
 	itr.err = nil
@@ -451,6 +458,9 @@ func NewConcatIterator(tbls []*Table, opt int) *ConcatIterator {
 }
 
 func (s *ConcatIterator) setIdx(idx int) {
+	if s.cur != nil && idx != s.idx {
+		s.cur.releaseBlock() // an iterator that is kept would hold a block of each table
+	}
 	s.idx = idx
 	if idx < 0 || idx >= len(s.iters) {
 		s.cur = nil
