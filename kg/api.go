@@ -510,3 +510,19 @@ type TimeSpan = base.TimeSpan
 // View states the conditions of a read: the principal, the revision, and bounds on graphs and
 // assertions. The zero View reads the newest revision as the anonymous caller.
 type View = base.View
+
+// IDRange is a range of ids in the order of the index.
+type IDRange = base.IDRange
+
+// Ranges of the ids of literals by their values; package base describes each.
+var (
+	ResourceIDs        = base.ResourceIDs
+	NumberedLiteralIDs = base.NumberedLiteralIDs
+	BooleanIDs         = base.BooleanIDs
+	IntegerIDs         = base.IntegerIDs
+	DoubleIDs          = base.DoubleIDs
+	DateTimeIDs        = base.DateTimeIDs
+	DateIDs            = base.DateIDs
+	TextIDs            = base.TextIDs
+	TextPrefixIDs      = base.TextPrefixIDs
+)

@@ -9,10 +9,11 @@ import (
 
 // scanCandidates yields the entities that may match, each once, in id order and
 // after the id `after` if it is set, together with the statements that the
-// test needs. A subject is valid until the next one.
-func scanCandidates(s *kg.Snapshot, m *EntityMatch, after *kg.ID) iter.Seq2[*subject, error] {
+// test needs. A subject is valid until the next one. whole tells that the caller
+// reads all of them.
+func scanCandidates(s *kg.Snapshot, m *EntityMatch, after *kg.ID, whole bool) iter.Seq2[*subject, error] {
 	return func(yield func(*subject, error) bool) {
-		d, ids, err := m.chooseAccessPath(s, after)
+		d, ids, err := m.chooseAccessPath(s, after, whole)
 		if err == nil && d == nil {
 			m.scanAll(s, after, yield)
 			return
@@ -56,12 +57,12 @@ func (m *EntityMatch) readCandidates(s *kg.Snapshot, d *accessPath, ids iter.Seq
 
 // chooseAccessPath chooses an access path and starts reading its ids. It returns nil if all
 // entities have to be scanned.
-func (m *EntityMatch) chooseAccessPath(s *kg.Snapshot, after *kg.ID) (*accessPath, iter.Seq2[kg.ID, error], error) {
+func (m *EntityMatch) chooseAccessPath(s *kg.Snapshot, after *kg.ID, whole bool) (*accessPath, iter.Seq2[kg.ID, error], error) {
 	var d *accessPath
 	var err error
 	if len(m.accessPaths) == 1 && m.accessPaths[0].path == nil {
 		d = &m.accessPaths[0]
-	} else if d, _, err = cheapestAccessPath(s, m.accessPaths); err != nil || d == nil {
+	} else if d, _, err = cheapestAccessPath(s, m.accessPaths, whole); err != nil || d == nil {
 		return nil, nil, err
 	}
 	if ok, err := m.withinBudget(s, d); !ok {
@@ -74,7 +75,7 @@ func (m *EntityMatch) chooseAccessPath(s *kg.Snapshot, after *kg.ID) (*accessPat
 		}
 		// Scanning the entities reads less at a time.
 		rest := slices.DeleteFunc(slices.Clone(m.accessPaths), func(d accessPath) bool { return d.path != nil })
-		if d, _, err = cheapestAccessPath(s, rest); err != nil || d == nil {
+		if d, _, err = cheapestAccessPath(s, rest, whole); err != nil || d == nil {
 			return nil, nil, err
 		}
 	}
@@ -89,7 +90,7 @@ func (m *EntityMatch) withinBudget(s *kg.Snapshot, d *accessPath) (bool, error) 
 	if !limited || m.matchesObjects() || d.path != nil || d.iris != nil || !d.object.IsZero() {
 		return true, nil
 	}
-	n, err := d.estimateReads(s)
+	n, err := d.estimateReads(s, false)
 	if kg.CodeOf(err) == kg.CodeBudgetExceeded {
 		return false, nil
 	}
@@ -116,13 +117,13 @@ func (s *subject) confirmShown() error {
 // cheapestAccessPath returns the access path with the fewest candidates according to the
 // catalogue, and an estimate of the statements that it reads. It returns nil
 // if scanning all entities is cheaper or there is no access path.
-func cheapestAccessPath(s *kg.Snapshot, list []accessPath) (best *accessPath, least uint64, err error) {
+func cheapestAccessPath(s *kg.Snapshot, list []accessPath, whole bool) (best *accessPath, least uint64, err error) {
 	for i := range list {
 		d := &list[i]
 		if d.iris != nil {
 			return d, uint64(len(d.iris)), nil
 		}
-		n, err := d.estimateReads(s)
+		n, err := d.estimateReads(s, whole)
 		if err != nil {
 			return nil, 0, err
 		}
@@ -139,8 +140,14 @@ func cheapestAccessPath(s *kg.Snapshot, list []accessPath) (best *accessPath, le
 	return best, least, nil
 }
 
-// estimateReads is an estimate of how many statements the access path reads.
-func (d *accessPath) estimateReads(s *kg.Snapshot) (sum uint64, err error) {
+// wideRange is the share of a predicate's statements that a range with more than peekRanged of
+// them is taken to have, where all of them are read. Otherwise it counts as all of the
+// predicate: another access path may yield its first entities sooner.
+const wideRange = 4
+
+// estimateReads is an estimate of how many statements the access path reads. whole tells that
+// all of them are read.
+func (d *accessPath) estimateReads(s *kg.Snapshot, whole bool) (sum uint64, err error) {
 	if d.path != nil {
 		return d.path.estimateReads(s)
 	}
@@ -165,14 +172,20 @@ func (d *accessPath) estimateReads(s *kg.Snapshot) (sum uint64, err error) {
 		}
 		sum += n
 	}
+	if d.ranges != nil && whole {
+		sum /= wideRange
+	}
 	return sum, nil
 }
 
-// peekRows bounds the statements that peek counts.
-const peekRows = 256
+// peekRows bounds the statements that peekCount counts, peekRanged those in ranges.
+const (
+	peekRows   = 256
+	peekRanged = 4096
+)
 
 // peekCount counts the statements that a lookup finds. known is false if there are
-// more than peekRows, if the access path is no lookup, or if the catalogue has the
+// too many, if the access path is no lookup, or if the catalogue has the
 // count.
 func (d *accessPath) peekCount(s *kg.Snapshot) (n uint64, known bool, err error) {
 	if len(d.predicates) == 0 || d.predicates[0] == RDFType {
@@ -181,7 +194,7 @@ func (d *accessPath) peekCount(s *kg.Snapshot) (n uint64, known bool, err error)
 	objects := []kg.Term{d.object}
 	if d.object.IsZero() {
 		if d.text == nil {
-			return 0, false, nil
+			return d.peekRanges(s)
 		}
 		var complete bool
 		if objects, complete, err = s.Literals(*d.text); err != nil || !complete {
@@ -202,6 +215,35 @@ func (d *accessPath) peekCount(s *kg.Snapshot) (n uint64, known bool, err error)
 					return 0, false, err
 				}
 			}
+		}
+	}
+	return n, true, nil
+}
+
+// peekRanges is peekCount for ranges of objects.
+func (d *accessPath) peekRanges(s *kg.Snapshot) (n uint64, known bool, err error) {
+	if d.ranges == nil {
+		return 0, false, nil
+	}
+	most := uint64(peekRanged)
+	if _, limited := s.ReadsLeft(); limited {
+		most = peekRows
+	}
+	for _, predicate := range d.predicates {
+		id, there, err := s.ID(predicate)
+		if err != nil {
+			return 0, false, err
+		}
+		if !there {
+			continue
+		}
+		w := newObjectWalk(s, id, d.ranges)
+		for n <= most && w.Next() {
+			n++
+		}
+		w.Close()
+		if err := w.Err(); err != nil || n > most {
+			return 0, false, err
 		}
 	}
 	return n, true, nil
@@ -245,7 +287,7 @@ func (d *accessPath) collectIDs(s *kg.Snapshot) (ids []kg.ID, err error) {
 				continue
 			}
 			for _, predicate := range d.predicates {
-				if ids, err = appendSubjects(s, kg.Pattern{Predicate: predicate, Object: t}, nil, ids); err != nil {
+				if ids, err = appendSubjects(s, kg.Pattern{Predicate: predicate, Object: t}, ids); err != nil {
 					return nil, err
 				}
 			}
@@ -255,7 +297,7 @@ func (d *accessPath) collectIDs(s *kg.Snapshot) (ids []kg.ID, err error) {
 		}
 	}
 	for _, predicate := range d.predicates {
-		if ids, err = appendSubjects(s, kg.Pattern{Predicate: predicate}, d.fits, ids); err != nil {
+		if ids, err = d.appendFitting(s, predicate, ids); err != nil {
 			return nil, err
 		}
 	}
@@ -302,20 +344,35 @@ func (d *accessPath) subjectsOf(s *kg.Snapshot, after *kg.ID) iter.Seq2[kg.ID, e
 	}
 }
 
-// appendSubjects appends the subjects of the pattern's statements whose object
-// fits. Equal objects are adjacent, so each is tested once.
-func appendSubjects(s *kg.Snapshot, pattern kg.Pattern, test termTest, ids []kg.ID) ([]kg.ID, error) {
+// appendSubjects appends the subjects of the pattern's statements.
+func appendSubjects(s *kg.Snapshot, pattern kg.Pattern, ids []kg.ID) ([]kg.ID, error) {
 	p, known, err := s.PatternIDs(pattern)
 	if !known || err != nil {
 		return ids, err
 	}
-	var tested kg.ID
-	fits := test == nil
 	for row, err := range s.MatchIDs(p, nil) {
 		if err != nil {
 			return ids, err
 		}
-		if test != nil && row.Object != tested {
+		ids = append(ids, row.Subject)
+	}
+	return ids, nil
+}
+
+// appendFitting appends the subjects of the predicate's statements whose object
+// fits. Equal objects are adjacent, so each is tested once.
+func (d *accessPath) appendFitting(s *kg.Snapshot, predicate kg.Term, ids []kg.ID) ([]kg.ID, error) {
+	id, known, err := s.ID(predicate)
+	if !known || err != nil {
+		return ids, err
+	}
+	w := newObjectWalk(s, id, d.ranges)
+	defer w.Close()
+	var tested kg.ID
+	fits := d.fits == nil
+	for w.Next() {
+		row := w.Row()
+		if d.fits != nil && row.Object != tested {
 			if err := s.Err(); err != nil { // a test may take long
 				return ids, err
 			}
@@ -323,13 +380,13 @@ func appendSubjects(s *kg.Snapshot, pattern kg.Pattern, test termTest, ids []kg.
 			if err != nil {
 				return ids, err
 			}
-			tested, fits = row.Object, test(t)
+			tested, fits = row.Object, d.fits(t)
 		}
 		if fits {
 			ids = append(ids, row.Subject)
 		}
 	}
-	return ids, nil
+	return ids, w.Err()
 }
 
 // Shows reports whether the view shows a statement of the pattern.

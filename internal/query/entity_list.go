@@ -74,7 +74,7 @@ func (l *lastN[K]) page() (g Page[K]) {
 // to there.
 func (l *EntityList) lastPage(s *kg.Snapshot, before *kg.ID) (g Page[kg.ID], err error) {
 	last := lastN[kg.ID]{n: l.First}
-	for e, err := range l.matches(s, nil, nil) {
+	for e, err := range l.matches(s, nil, true, nil) {
 		if err != nil {
 			return g, err
 		}
@@ -118,7 +118,7 @@ func (l *EntityList) Page(s *kg.Snapshot, after *kg.ID) (g Page[kg.ID], err erro
 	if count {
 		from, g.Total = nil, 0 // all entities have to be tested
 	}
-	for e, err := range l.matches(s, from, nil) {
+	for e, err := range l.matches(s, from, count, nil) {
 		if err != nil {
 			return g, err
 		}
@@ -137,10 +137,11 @@ func (l *EntityList) Page(s *kg.Snapshot, after *kg.ID) (g Page[kg.ID], err erro
 }
 
 // matches yields the entities that match, after `after`. It calls skipped, if
-// it is set, for each other candidate and ends when that returns false.
-func (l *EntityList) matches(s *kg.Snapshot, after *kg.ID, skipped func(kg.ID) bool) iter.Seq2[*subject, error] {
+// it is set, for each other candidate and ends when that returns false. whole
+// tells that the caller reads all of them.
+func (l *EntityList) matches(s *kg.Snapshot, after *kg.ID, whole bool, skipped func(kg.ID) bool) iter.Seq2[*subject, error] {
 	return func(yield func(*subject, error) bool) {
-		for e, err := range scanCandidates(s, l.Match, after) {
+		for e, err := range scanCandidates(s, l.Match, after, whole) {
 			ok := false
 			if err == nil {
 				ok, err = l.Match.matchesEntity(e)
@@ -158,7 +159,7 @@ func (l *EntityList) matches(s *kg.Snapshot, after *kg.ID, skipped func(kg.ID) b
 
 // Count counts the entities that match.
 func (l *EntityList) Count(s *kg.Snapshot) (n uint64, err error) {
-	for _, err := range l.matches(s, nil, nil) {
+	for _, err := range l.matches(s, nil, true, nil) {
 		if err != nil {
 			return n, err
 		}
@@ -178,7 +179,7 @@ func (l *EntityList) Scan(s *kg.Snapshot, after *kg.ID, skipped func(kg.ID) bool
 		return scanPage(func() (Page[kg.ID], error) { return l.sortPage(s, after, l.First+1) })
 	}
 	return func(yield func(kg.ID, error) bool) {
-		for e, err := range l.matches(s, after, skipped) {
+		for e, err := range l.matches(s, after, false, skipped) {
 			if err != nil {
 				yield(kg.ID{}, err)
 				return
@@ -230,14 +231,31 @@ func (m *EntityMatch) matchesEntity(s *subject) (bool, error) {
 	return m.test(s)
 }
 
-func (l *EntityList) sortPage(s *kg.Snapshot, after *kg.ID, first int) (g Page[kg.ID], err error) {
+// sortPage finds a page in the list's order: by a walk over the values of the first key if that
+// is likely to read less, or by ranking all entities that match.
+func (l *EntityList) sortPage(s *kg.Snapshot, after *kg.ID, first int) (Page[kg.ID], error) {
+	most, err := l.walkLimit(s)
+	if err == nil && most > 0 {
+		g, found, err := l.walkPage(s, after, first, most)
+		if found || err != nil {
+			return g, err
+		}
+	}
+	if err != nil {
+		return Page[kg.ID]{}, err
+	}
+	return l.rankPage(s, after, first)
+}
+
+// rankPage is sortPage by ranking all entities that match.
+func (l *EntityList) rankPage(s *kg.Snapshot, after *kg.ID, first int) (g Page[kg.ID], err error) {
 	b := topN[*subject, kg.ID]{order: l.Order, compare: kg.ID.Compare, n: first + 1, backward: l.Backward}
 	if after != nil {
 		if b.after, err = l.rank(s, *after); err != nil {
 			return g, err
 		}
 	}
-	for e, err := range l.matches(s, nil, nil) {
+	for e, err := range l.matches(s, nil, true, nil) {
 		if err == nil {
 			g.Total++
 			err = b.add(e, e.id)

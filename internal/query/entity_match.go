@@ -49,10 +49,11 @@ type entityTest = test[*subject]
 type accessPath struct {
 	iris       []kg.Term
 	predicates []kg.Term
-	object     kg.Term    // zero: any that fits; set with a single predicate only
-	text       *string    // set: only literals with this text fit
-	fits       termTest   // nil: any
-	path       *pathMatch // set: the entities from which the path reaches an end that may fit
+	object     kg.Term      // zero: any that fits; set with a single predicate only
+	text       *string      // set: only literals with this text fit
+	fits       termTest     // nil: any
+	ranges     []kg.IDRange // set: only objects with these ids fit
+	path       *pathMatch   // set: the entities from which the path reaches an end that may fit
 }
 
 // RDFType is rdf:type.
@@ -285,7 +286,7 @@ func (m *EntityMatch) collectAccessPaths(f *EntityFilter) error {
 		if err != nil {
 			return err
 		}
-		m.accessPaths = append(m.accessPaths, accessPath{predicates: m.Labels, text: f.Label.Eq, fits: fits})
+		m.accessPaths = append(m.accessPaths, accessPath{predicates: m.Labels, text: f.Label.Eq, fits: fits, ranges: labelRanges(f.Label)})
 	}
 	for i := range f.Property {
 		p := &f.Property[i]
@@ -296,7 +297,8 @@ func (m *EntityMatch) collectAccessPaths(f *EntityFilter) error {
 		if err != nil {
 			return err
 		}
-		m.accessPaths = append(m.accessPaths, accessPath{predicates: []kg.Term{p.Predicate}, object: p.onlyObject(), text: p.onlyText(), fits: fits})
+		ranges, _ := p.objectRanges()
+		m.accessPaths = append(m.accessPaths, accessPath{predicates: []kg.Term{p.Predicate}, object: p.onlyObject(), text: p.onlyText(), fits: fits, ranges: ranges})
 	}
 	for i := range f.Path {
 		if d, ok := m.paths[&f.Path[i]].accessPath(); ok {

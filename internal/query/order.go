@@ -94,7 +94,8 @@ type ordering[T any] []orderKey[T]
 
 type orderKey[T any] struct {
 	sortKey
-	extract func(T) (v valuespace.Value, there bool, err error)
+	property *kg.Term // set: the key is the smallest or greatest value of this property
+	extract  func(T) (v valuespace.Value, there bool, err error)
 }
 
 type sortKey struct{ descending, nullFirst bool }
@@ -212,7 +213,7 @@ func OrderStatements(list []StatementOrder) (o StatementOrdering) {
 		if by.Nulls != nil {
 			k.nullFirst = *by.Nulls == NullsFirst
 		}
-		o = append(o, orderKey[*testedStatement]{k, statementKey(by.By)})
+		o = append(o, orderKey[*testedStatement]{sortKey: k, extract: statementKey(by.By)})
 	}
 	return o
 }
@@ -251,7 +252,7 @@ func (m *EntityMatch) OrderBy(list []EntityOrder) (o EntityOrdering, err error) 
 			if err != nil {
 				return nil, kg.AsError(err).At("path").At("[" + strconv.Itoa(i) + "]")
 			}
-			k.extract = endKey(of, k.descending)
+			k.extract, k.property = endKey(of, k.descending), by.Property
 		default:
 			return nil, kg.Errorf(kg.CodeInvalid, "an order requires exactly one of by, property and path").At("[" + strconv.Itoa(i) + "]")
 		}

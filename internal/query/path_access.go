@@ -28,7 +28,7 @@ func (p *pathMatch) accessPath() (accessPath, bool) {
 		return accessPath{path: p}, true
 	case p.trail.wanted >= 0:
 		predicate, _, _ := p.trail.path.Single()
-		return accessPath{predicates: []kg.Term{predicate}, fits: p.value}, true
+		return accessPath{predicates: []kg.Term{predicate}, fits: p.value, ranges: p.lookup.ranges}, true
 	}
 	return accessPath{}, false
 }
@@ -38,7 +38,7 @@ func (p *pathMatch) accessPath() (accessPath, bool) {
 func (p *pathMatch) estimateReads(s *kg.Snapshot) (uint64, error) {
 	ends := uint64(1)
 	if p.where != nil && len(p.where.accessPaths) > 0 {
-		d, n, err := cheapestAccessPath(s, p.where.accessPaths)
+		d, n, err := cheapestAccessPath(s, p.where.accessPaths, true)
 		if err != nil || d == nil {
 			return tooMany, err
 		}

@@ -51,7 +51,8 @@ func (m *EntityMatch) pathFilter(f *PathFilter) (p *pathMatch, err error) {
 		}
 	}
 	if f.Value != nil {
-		p.lookup = accessPath{object: f.Value.onlyObject(), text: f.Value.onlyText(), fits: p.value}
+		ranges, _ := f.Value.objectRanges()
+		p.lookup = accessPath{object: f.Value.onlyObject(), text: f.Value.onlyText(), fits: p.value, ranges: ranges}
 	}
 	return p, nil
 }

@@ -74,6 +74,9 @@ func Numbered(tag byte, number uint64) ID {
 // Number returns the dictionary number of a numbered id.
 func (id ID) Number() uint64 { return binary.BigEndian.Uint64(id[1:]) }
 
+// WithNumber returns the id with the same tag and another number.
+func (id ID) WithNumber(n uint64) ID { return Numbered(id.Tag(), n) }
+
 // FromInt returns an id that sorts by the signed value.
 func FromInt(tag byte, v int64) ID { return Numbered(tag, uint64(v)^(1<<63)) }
 

@@ -1,0 +1,113 @@
+package query
+
+import (
+	"encoding/json"
+
+	"koine/internal/query/valuespace"
+	"koine/kg"
+)
+
+// objectRanges returns ranges of ids that cover all objects that may meet the condition. bounded
+// is false if any object may.
+func (f *ValueFilter) objectRanges() (ranges []kg.IDRange, bounded bool) {
+	narrow := func(to []kg.IDRange) {
+		if bounded {
+			to = valuespace.IntersectIDs(ranges, to)
+		}
+		ranges, bounded = append([]kg.IDRange{}, to...), true // not nil, which is any
+	}
+	for _, c := range [...]struct {
+		raw   json.RawMessage
+		cover func(valuespace.Value) []kg.IDRange
+	}{
+		{f.Eq, valuespace.Value.IDsEqual},
+		{f.Lt, valuespace.Value.IDsUpTo}, {f.Lte, valuespace.Value.IDsUpTo},
+		{f.Gt, valuespace.Value.IDsFrom}, {f.Gte, valuespace.Value.IDsFrom},
+	} {
+		if o, err := parseOperand(c.raw); err == nil {
+			narrow(o.cover(c.cover))
+		}
+	}
+	if f.In != nil && len(f.In) <= maxRangedOperands {
+		var all []kg.IDRange
+		for _, raw := range f.In {
+			if o, err := parseOperand(raw); err == nil {
+				all = append(all, o.cover(valuespace.Value.IDsEqual)...)
+			}
+		}
+		narrow(valuespace.UniteIDs(all))
+	}
+	if f.StartsWith != nil {
+		narrow(valuespace.IDsWithPrefix(*f.StartsWith))
+	}
+	return ranges, bounded
+}
+
+// labelRanges is objectRanges for labels, which may be literals of any datatype. nil means any.
+func labelRanges(f *StringFilter) []kg.IDRange {
+	if f.StartsWith == nil {
+		return nil
+	}
+	typed := kg.IDRange{First: kg.BooleanIDs().First, Last: kg.TextPrefixIDs("").First}
+	return valuespace.UniteIDs(append(valuespace.IDsWithPrefix(*f.StartsWith), kg.IDRange{First: typed.First, Last: typed.Last}))
+}
+
+// maxRangedOperands bounds the lists of operands that are looked up one by one. The values of
+// longer ones are compared.
+const maxRangedOperands = 1000
+
+// cover returns ranges for the values that an operand may compare with.
+func (o *operand) cover(by func(valuespace.Value) []kg.IDRange) []kg.IDRange {
+	out := by(o.Value)
+	if o.Kind == valuespace.KindText && o.hasMoment {
+		out = valuespace.UniteIDs(append(out, by(valuespace.Value{Kind: valuespace.KindMoment, Moment: o.Moment})...))
+	}
+	return out
+}
+
+// objectWalk walks the statements of a predicate whose objects lie in ranges, in the order of
+// the index. Nil ranges hold all objects.
+type objectWalk struct {
+	*kg.Sweep
+	predicate kg.ID
+	ranges    []kg.IDRange
+	bounded   bool
+}
+
+func newObjectWalk(s *kg.Snapshot, predicate kg.ID, ranges []kg.IDRange) *objectWalk {
+	w := &objectWalk{Sweep: s.Sweep(), predicate: predicate, ranges: ranges, bounded: ranges != nil}
+	w.Seek(kg.IDPattern{Predicate: predicate}, nil)
+	w.enterRange()
+	return w
+}
+
+// enterRange moves to the first statement of the next range.
+func (w *objectWalk) enterRange() {
+	if len(w.ranges) > 0 {
+		w.To(kg.IDQuad{Predicate: w.predicate, Object: w.ranges[0].First})
+	}
+}
+
+// Next moves to the next statement. It returns false if there is none.
+func (w *objectWalk) Next() bool {
+	for {
+		if w.bounded && len(w.ranges) == 0 || !w.Sweep.Next() {
+			return false
+		}
+		if !w.bounded {
+			return true
+		}
+		object, passed := w.Row().Object, false
+		for len(w.ranges) > 0 && w.ranges[0].Last.Compare(object) < 0 {
+			w.ranges, passed = w.ranges[1:], true
+		}
+		switch {
+		case len(w.ranges) == 0:
+			return false
+		case w.ranges[0].First.Compare(object) <= 0:
+			return true
+		case passed:
+			w.enterRange()
+		}
+	}
+}

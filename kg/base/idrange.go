@@ -1,0 +1,107 @@
+package base
+
+import (
+	"bytes"
+	"math"
+	"time"
+
+	"koine/kg/internal/keys"
+)
+
+// IDRange is the ids from First to Last, both included, in the order of the index. It is empty
+// if First is behind Last.
+type IDRange struct{ First, Last ID }
+
+// Contains reports whether the id is in the range.
+func (r IDRange) Contains(id ID) bool {
+	return bytes.Compare(r.First[:], id[:]) <= 0 && bytes.Compare(id[:], r.Last[:]) <= 0
+}
+
+// Before returns the greatest id before the range.
+func (r IDRange) Before() ID {
+	id := r.First
+	for i := len(id) - 1; i >= 0; i-- {
+		if id[i]--; id[i] != 0xff {
+			break
+		}
+	}
+	return id
+}
+
+// ResourceIDs returns the range of the ids of IRIs and blank nodes.
+func ResourceIDs() IDRange {
+	return IDRange{keys.Numbered(keys.TagIRI, 0), keys.Numbered(keys.TagKnownIRI, math.MaxUint64)}
+}
+
+// NumberedLiteralIDs returns the range of the ids of literals in the dictionary, which are in the
+// order in which the store met them. The ids of all other literals are in the order of their
+// values.
+func NumberedLiteralIDs() IDRange {
+	return IDRange{keys.Numbered(keys.TagLiteral, 0), keys.Numbered(keys.TagLiteral, math.MaxUint64)}
+}
+
+// BooleanIDs returns the range of the ids of true and false.
+func BooleanIDs() IDRange {
+	return IDRange{keys.FromInt(keys.TagBoolean, 0), keys.FromInt(keys.TagBoolean, 1)}
+}
+
+// IntegerIDs returns the range of the ids of integers.
+func IntegerIDs(first, last int64) IDRange {
+	return IDRange{keys.FromInt(keys.TagInteger, first), keys.FromInt(keys.TagInteger, last)}
+}
+
+// DoubleIDs returns the range of the ids of doubles. Negative zero lies before zero.
+func DoubleIDs(first, last float64) IDRange {
+	return IDRange{keys.FromDouble(first), keys.FromDouble(last)}
+}
+
+// DateTimeIDs returns the range of the ids of times in UTC, between two that are rounded outwards
+// to milliseconds.
+func DateTimeIDs(first, last time.Time) IDRange {
+	return IDRange{keys.FromInt(keys.TagDateTime, inlineMilli(first, 0)), keys.FromInt(keys.TagDateTime, inlineMilli(last, 1))}
+}
+
+// DateIDs returns the range of the ids of dates without a time zone, from the day of one moment to
+// that of another.
+func DateIDs(first, last time.Time) IDRange {
+	const millisPerDay = secondsPerDay * 1000
+	return IDRange{
+		keys.FromInt(keys.TagDate, floorDiv(inlineMilli(first, 0), millisPerDay)),
+		keys.FromInt(keys.TagDate, floorDiv(inlineMilli(last, 0), millisPerDay)),
+	}
+}
+
+// inlineMilli returns the milliseconds of t, more of them if it lies between two, within the
+// years that ids encode.
+func inlineMilli(t time.Time, more int64) int64 {
+	const past = secondsPerDay * 1000 // beyond the first and the last day
+	switch {
+	case t.Year() < 1:
+		return minMilli - past
+	case t.Year() > 9999:
+		return maxMilli + 2*past
+	}
+	return t.UnixMilli() + more
+}
+
+// TextIDs returns the range of the ids of short strings between two strings. The bounds are cut
+// to the length that an id encodes.
+func TextIDs(first, last string) IDRange {
+	r := IDRange{First: keys.FromString(cutInline(first)), Last: TextPrefixIDs(last).Last}
+	if len(last) < keys.MaxInlineString {
+		r.Last = keys.FromString(last)
+	}
+	return r
+}
+
+// TextPrefixIDs returns the range of the ids of short strings with a prefix, which is cut to the
+// length that an id encodes.
+func TextPrefixIDs(prefix string) IDRange {
+	prefix = cutInline(prefix)
+	last := ID(bytes.Repeat([]byte{0xff}, keys.IDSize))
+	last[0] = keys.TagString
+	copy(last[1:], prefix)
+	return IDRange{keys.FromString(prefix), last}
+}
+
+func cutInline(text string) string { return text[:min(len(text), keys.MaxInlineString)] }
