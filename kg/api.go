@@ -525,4 +525,6 @@ var (
 	DateIDs            = base.DateIDs
 	TextIDs            = base.TextIDs
 	TextPrefixIDs      = base.TextPrefixIDs
+	IntersectIDs       = base.IntersectIDs
+	UniteIDs           = base.UniteIDs
 )

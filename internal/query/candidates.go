@@ -222,12 +222,8 @@ func (d *accessPath) peekCount(s *kg.Snapshot) (n uint64, known bool, err error)
 
 // peekRanges is peekCount for ranges of objects.
 func (d *accessPath) peekRanges(s *kg.Snapshot) (n uint64, known bool, err error) {
-	if d.ranges == nil {
+	if _, limited := s.ReadsLeft(); d.ranges == nil || limited { // counting reads them
 		return 0, false, nil
-	}
-	most := uint64(peekRanged)
-	if _, limited := s.ReadsLeft(); limited {
-		most = peekRows
 	}
 	for _, predicate := range d.predicates {
 		id, there, err := s.ID(predicate)
@@ -238,11 +234,11 @@ func (d *accessPath) peekRanges(s *kg.Snapshot) (n uint64, known bool, err error
 			continue
 		}
 		w := newObjectWalk(s, id, d.ranges)
-		for n <= most && w.Next() {
+		for n <= peekRanged && w.Next() {
 			n++
 		}
 		w.Close()
-		if err := w.Err(); err != nil || n > most {
+		if err := w.Err(); err != nil || n > peekRanged {
 			return 0, false, err
 		}
 	}

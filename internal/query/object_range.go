@@ -12,7 +12,7 @@ import (
 func (f *ValueFilter) objectRanges() (ranges []kg.IDRange, bounded bool) {
 	narrow := func(to []kg.IDRange) {
 		if bounded {
-			to = valuespace.IntersectIDs(ranges, to)
+			to = kg.IntersectIDs(ranges, to)
 		}
 		ranges, bounded = append([]kg.IDRange{}, to...), true // not nil, which is any
 	}
@@ -35,7 +35,7 @@ func (f *ValueFilter) objectRanges() (ranges []kg.IDRange, bounded bool) {
 				all = append(all, o.cover(valuespace.Value.IDsEqual)...)
 			}
 		}
-		narrow(valuespace.UniteIDs(all))
+		narrow(kg.UniteIDs(all))
 	}
 	if f.StartsWith != nil {
 		narrow(valuespace.IDsWithPrefix(*f.StartsWith))
@@ -49,7 +49,7 @@ func labelRanges(f *StringFilter) []kg.IDRange {
 		return nil
 	}
 	typed := kg.IDRange{First: kg.BooleanIDs().First, Last: kg.TextPrefixIDs("").First}
-	return valuespace.UniteIDs(append(valuespace.IDsWithPrefix(*f.StartsWith), kg.IDRange{First: typed.First, Last: typed.Last}))
+	return kg.UniteIDs(append(valuespace.IDsWithPrefix(*f.StartsWith), kg.IDRange{First: typed.First, Last: typed.Last}))
 }
 
 // maxRangedOperands bounds the lists of operands that are looked up one by one. The values of
@@ -60,7 +60,7 @@ const maxRangedOperands = 1000
 func (o *operand) cover(by func(valuespace.Value) []kg.IDRange) []kg.IDRange {
 	out := by(o.Value)
 	if o.Kind == valuespace.KindText && o.hasMoment {
-		out = valuespace.UniteIDs(append(out, by(valuespace.Value{Kind: valuespace.KindMoment, Moment: o.Moment})...))
+		out = kg.UniteIDs(append(out, by(valuespace.Value{Kind: valuespace.KindMoment, Moment: o.Moment})...))
 	}
 	return out
 }

@@ -222,7 +222,7 @@ func newOrderWalk(s *kg.Snapshot, property kg.Term, descending bool, behind *ran
 				if descending {
 					cover = at.IDsUpTo()
 				}
-				rest := valuespace.IntersectIDs([]kg.IDRange{ids}, cover)
+				rest := kg.IntersectIDs([]kg.IDRange{ids}, cover)
 				if len(rest) == 0 {
 					continue
 				}

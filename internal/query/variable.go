@@ -32,7 +32,11 @@ type rowTest func([]kg.Term) bool
 func (r *patternReader) readFilter(in *VariableFilter) (pattern.Filter, error) {
 	v := &variables{reader: r}
 	test, err := v.compileCondition(in)
-	return pattern.Filter{Vars: v.names, Holds: test}, err
+	f := pattern.Filter{Vars: v.names, Holds: test}
+	if in.Value != nil {
+		f.Ranges, _ = in.Value.objectRanges()
+	}
+	return f, err
 }
 
 // compileCondition compiles a condition. A condition on the value does not hold for

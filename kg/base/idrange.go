@@ -3,6 +3,7 @@ package base
 import (
 	"bytes"
 	"math"
+	"slices"
 	"time"
 
 	"koine/kg/internal/keys"
@@ -105,3 +106,41 @@ func TextPrefixIDs(prefix string) IDRange {
 }
 
 func cutInline(text string) string { return text[:min(len(text), keys.MaxInlineString)] }
+
+// IntersectIDs returns the ids that are in both lists of ordered and disjoint ranges.
+func IntersectIDs(a, b []IDRange) (out []IDRange) {
+	for len(a) > 0 && len(b) > 0 {
+		r := IDRange{First: a[0].First, Last: a[0].Last}
+		if b[0].First.Compare(r.First) > 0 {
+			r.First = b[0].First
+		}
+		if b[0].Last.Compare(r.Last) < 0 {
+			r.Last = b[0].Last
+		}
+		if r.First.Compare(r.Last) <= 0 {
+			out = append(out, r)
+		}
+		if a[0].Last.Compare(b[0].Last) < 0 {
+			a = a[1:]
+		} else {
+			b = b[1:]
+		}
+	}
+	return out
+}
+
+// UniteIDs returns the ids that are in any of the ranges, which need not be ordered, as ordered
+// and disjoint ranges.
+func UniteIDs(list []IDRange) []IDRange {
+	slices.SortFunc(list, func(a, b IDRange) int { return a.First.Compare(b.First) })
+	out := list[:0]
+	for _, r := range list {
+		switch n := len(out); {
+		case n == 0 || out[n-1].Last.Compare(r.First) < 0:
+			out = append(out, r)
+		case out[n-1].Last.Compare(r.Last) < 0:
+			out[n-1].Last = r.Last
+		}
+	}
+	return out
+}

@@ -4,10 +4,12 @@ import "koine/kg"
 
 // Sample sizes, and the defaults where samples give no answer.
 const (
-	countedRows   = 64 // statements counted for a pattern with a term
-	sampledRows   = 32 // statements read of a predicate
-	sampledNodes  = 4  // subjects examined among those
-	sampledFanOut = 16 // statements read of each such subject
+	countedRows   = 64   // statements counted for a pattern with a term
+	rangedRows    = 1024 // statements counted in ranges of objects
+	rangedShare   = 4    // part of a predicate's statements where there are more in its ranges
+	sampledRows   = 32   // statements read of a predicate
+	sampledNodes  = 4    // subjects examined among those
+	sampledFanOut = 16   // statements read of each such subject
 
 	guessedFanOut     = 4  // statements per node, for any predicate
 	guessedPredicates = 16 // selectivity of a bound predicate
@@ -105,6 +107,12 @@ func (e *estimator) countTerms(t *boundTriple) (float64, error) {
 	}
 	most, known, err := e.snapshot.Estimate(p)
 	n := float64(most)
+	if err == nil && t.readsRanges(p) {
+		if n, err = e.countRanges(p, t.ranges, n); err == nil {
+			e.constant[t] = n
+		}
+		return n, err
+	}
 	if err == nil && !known {
 		var counted int
 		if counted, err = e.countMatches(p, countedRows); counted < countedRows {
@@ -116,6 +124,30 @@ func (e *estimator) countTerms(t *boundTriple) (float64, error) {
 	n *= float64(max(1, len(t.oneOf)))
 	e.constant[t] = n
 	return n, err
+}
+
+// countRanges counts up to rangedRows of the statements with an object in the ranges. If there
+// are more, they are taken to be a part of all.
+func (e *estimator) countRanges(p kg.IDPattern, ranges []kg.IDRange, all float64) (float64, error) {
+	if e.byTerms == nil {
+		e.byTerms = e.snapshot.Sweep()
+	}
+	n := 0
+	w := rangeWalk{sweep: e.byTerms, pattern: p, left: ranges}
+	for w.seek(); n < rangedRows && w.sweep.Next(); {
+		e.read++
+		inside, more := w.enter(w.sweep.Row().Object)
+		if inside {
+			n++
+		}
+		if !more {
+			break
+		}
+	}
+	if n < rangedRows {
+		return float64(n), e.byTerms.Err()
+	}
+	return max(rangedRows, all/rangedShare), e.byTerms.Err()
 }
 
 func (e *estimator) countMatches(p kg.IDPattern, most int) (n int, err error) {

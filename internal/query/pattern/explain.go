@@ -5,7 +5,7 @@ import "fmt"
 // Step describes one step of a plan. Steps run in order, each once for every row
 // of the step before it.
 type Step struct {
-	// Kind is text (finds all hits), text test (tests whether a row is one), scan (the first of a group), join (a scan for each row), merge
+	// Kind is range (a scan of the values that a filter admits), text (finds all hits), text test (tests whether a row is one), scan (the first of a group), join (a scan for each row), merge
 	// (a scan or join that walks other triples beside it), leapfrog (joins the triples of a
 	// cycle, of which it reads the whole predicates), path, filter, union,
 	// optional, notExists or compare.
@@ -47,6 +47,8 @@ func (e *Evaluation) explainPlan(p *plan) []Step {
 			step.Kind = "scan"
 			if joined {
 				step.Kind = "join"
+			} else if s.ranged {
+				step.Kind = "range"
 			}
 			if s.kind == pathStep {
 				step.Kind = "path"

@@ -26,6 +26,7 @@ type step struct {
 	kind   stepKind
 	triple *boundTriple
 	order  string  // index that the triple is read from
+	ranged bool    // a scan of the objects in the triple's ranges only
 	merged []check // triples merged with the scan
 	filter *boundFilter
 	absent *notExists
@@ -171,6 +172,7 @@ func (g *groupPlanner) addTriple(elements []element, left []int) error {
 		return nil
 	}
 	s := &step{kind: scanStep, triple: t, order: t.indexPattern(&g.bound).Order()}
+	s.ranged = t.readsRanges(t.indexPattern(&g.bound))
 	before := g.bound
 	g.bound.addAll(&t.variables)
 	if slot := t.sortSlot(&before); slot >= 0 {
@@ -210,6 +212,12 @@ func (t *boundTriple) indexPattern(bound *slots) (p kg.IDPattern) {
 		p.Object = t.oneOf[0]
 	}
 	return p
+}
+
+// readsRanges reports whether a scan of the pattern, one of the triple, reads the triple's ranges
+// of objects only: the index has them in order.
+func (t *boundTriple) readsRanges(p kg.IDPattern) bool {
+	return t.ranges != nil && p.Subject.IsZero() && !p.Predicate.IsZero() && p.Object.IsZero()
 }
 
 // sortSlot returns the slot of the variable by which the triple's rows are sorted,

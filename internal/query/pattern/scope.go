@@ -154,6 +154,21 @@ func (b *builder) bindNested(s *scope, g *Group, at bindContext) error {
 	return nil
 }
 
+// narrowObjects restricts the triples of the group with a variable as their object to ranges of
+// ids: no other solution passes the group's filters.
+func (s *scope) narrowObjects(slot int, ranges []kg.IDRange) {
+	for _, t := range s.triples {
+		if t.path != nil || t.nodes[objectPos].slot != slot || slot < 0 {
+			continue
+		}
+		if t.ranges != nil {
+			t.ranges = append([]kg.IDRange{}, kg.IntersectIDs(t.ranges, ranges)...)
+		} else {
+			t.ranges = ranges
+		}
+	}
+}
+
 func countNames(used map[string]int, names []string) {
 	for _, name := range names {
 		used[name]++
@@ -197,6 +212,9 @@ func (b *builder) bindConditions(s *scope, g *Group, at bindContext) {
 			f.text += "?" + name
 		}
 		s.filters = append(s.filters, f)
+		if ranges := g.Filters[i].Ranges; ranges != nil {
+			s.narrowObjects(f.slots[0], ranges)
+		}
 	}
 	for i := range g.NotExists {
 		n := &notExists{group: &g.NotExists[i], visible: visible}

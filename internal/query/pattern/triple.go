@@ -22,10 +22,12 @@ type boundTriple struct {
 	oneOf  []kg.ID      // alternatives for the object, sorted; nil if there are none
 	path   *path.Bound
 	// given reports for each end of a path whether it is a term or substituted.
-	given     [graphPos]bool
-	dead      bool    // matches nothing
-	anyGraph  bool    // merges graphs: returns each triple once
-	except    []kg.ID // predicates that the triple excludes, sorted
+	given    [graphPos]bool
+	dead     bool    // matches nothing
+	anyGraph bool    // merges graphs: returns each triple once
+	except   []kg.ID // predicates that the triple excludes, sorted
+	// ranges are the ids of the objects that the group's filters admit; nil means any.
+	ranges    []kg.IDRange
 	variables slots
 }
 

@@ -2,7 +2,6 @@ package valuespace
 
 import (
 	"math"
-	"slices"
 	"time"
 
 	"koine/kg"
@@ -125,44 +124,6 @@ func IDsWithPrefix(prefix string) []kg.IDRange {
 	out := []kg.IDRange{kg.NumberedLiteralIDs()}
 	if r := kg.TextPrefixIDs(prefix); len(prefix) < len(r.First)-1 {
 		out = append(out, r)
-	}
-	return out
-}
-
-// IntersectIDs returns the ids that are in both lists of ordered and disjoint ranges.
-func IntersectIDs(a, b []kg.IDRange) (out []kg.IDRange) {
-	for len(a) > 0 && len(b) > 0 {
-		r := kg.IDRange{First: a[0].First, Last: a[0].Last}
-		if b[0].First.Compare(r.First) > 0 {
-			r.First = b[0].First
-		}
-		if b[0].Last.Compare(r.Last) < 0 {
-			r.Last = b[0].Last
-		}
-		if r.First.Compare(r.Last) <= 0 {
-			out = append(out, r)
-		}
-		if a[0].Last.Compare(b[0].Last) < 0 {
-			a = a[1:]
-		} else {
-			b = b[1:]
-		}
-	}
-	return out
-}
-
-// UniteIDs returns the ids that are in any of the ranges, which need not be ordered, as ordered
-// and disjoint ranges.
-func UniteIDs(list []kg.IDRange) []kg.IDRange {
-	slices.SortFunc(list, func(a, b kg.IDRange) int { return a.First.Compare(b.First) })
-	out := list[:0]
-	for _, r := range list {
-		switch n := len(out); {
-		case n == 0 || out[n-1].Last.Compare(r.First) < 0:
-			out = append(out, r)
-		case out[n-1].Last.Compare(r.Last) < 0:
-			out[n-1].Last = r.Last
-		}
 	}
 	return out
 }
