@@ -30,6 +30,9 @@ type Sweep struct {
 	spare []byte
 	// target is memory for the key of To.
 	target []byte
+	// ranged restricts the walk to the ranges of objects that are left.
+	ranged bool
+	left   []IDRange
 }
 
 // Sweep begins a walk. It reads nothing before the first Seek.
@@ -47,6 +50,7 @@ func (s *Snapshot) SweepAsserted() *Sweep {
 // behind after if it is set. After an error it does nothing.
 func (w *Sweep) Seek(p IDPattern, after *IDQuad) {
 	sc := &w.sc
+	w.ranged = false
 	if sc.err != nil {
 		return
 	}
@@ -70,6 +74,47 @@ func (w *Sweep) Seek(p IDPattern, after *IDQuad) {
 		past[0] = byte(sc.order.Past())
 		sc.past.Move(past)
 	}
+}
+
+// SeekObjects is Seek for the quads with objects in ranges, which are ordered and disjoint; nil
+// ranges are all objects. The walk steps over the quads between two ranges. It ignores the ranges
+// where the index does not have the pattern's quads in the order of their objects: see
+// HasObjectOrder.
+func (w *Sweep) SeekObjects(p IDPattern, ranges []IDRange, after *IDQuad) {
+	w.Seek(p, after)
+	if w.ranged = ranges != nil && HasObjectOrder(p); w.ranged {
+		w.left = ranges
+		w.skipToRange()
+	}
+}
+
+// HasObjectOrder reports whether the index has the quads of the pattern in the order of their
+// objects: those of a predicate.
+func HasObjectOrder(p IDPattern) bool {
+	return p.Subject.IsZero() && !p.Predicate.IsZero() && p.Object.IsZero()
+}
+
+// skipToRange moves forward to the next range of objects.
+func (w *Sweep) skipToRange() {
+	if len(w.left) > 0 {
+		to := w.sc.pattern
+		to.Object = w.left[0].First
+		w.To(to)
+	}
+}
+
+// isInRange reports whether the current quad's object is in a range. If it is not, the walk moves to
+// the next range.
+func (w *Sweep) isInRange() bool {
+	object := w.sc.row.Object
+	for len(w.left) > 0 && w.left[0].Last.Compare(object) < 0 {
+		w.left = w.left[1:]
+	}
+	if len(w.left) > 0 && w.left[0].First.Compare(object) <= 0 {
+		return true
+	}
+	w.skipToRange()
+	return false
 }
 
 // reopen begins another walk, in the order that the pattern needs.
@@ -122,7 +167,17 @@ func seekForward(c index.Cursor, key []byte) {
 }
 
 // Next moves to the next quad of the pattern. It returns false if there is none.
-func (w *Sweep) Next() bool { return w.sc.next() }
+func (w *Sweep) Next() bool {
+	if !w.ranged {
+		return w.sc.next()
+	}
+	for len(w.left) > 0 && w.sc.next() {
+		if w.isInRange() {
+			return true
+		}
+	}
+	return false
+}
 
 // Row returns the current quad, valid until the next call of Next.
 func (w *Sweep) Row() *Row { return &w.sc.row }

@@ -233,7 +233,8 @@ func (d *accessPath) peekRanges(s *kg.Snapshot) (n uint64, known bool, err error
 		if !there {
 			continue
 		}
-		w := newObjectWalk(s, id, d.ranges)
+		w := s.Sweep()
+		w.SeekObjects(kg.IDPattern{Predicate: id}, d.ranges, nil)
 		for n <= peekRanged && w.Next() {
 			n++
 		}
@@ -362,8 +363,9 @@ func (d *accessPath) appendFitting(s *kg.Snapshot, predicate kg.Term, ids []kg.I
 	if !known || err != nil {
 		return ids, err
 	}
-	w := newObjectWalk(s, id, d.ranges)
+	w := s.Sweep()
 	defer w.Close()
+	w.SeekObjects(kg.IDPattern{Predicate: id}, d.ranges, nil)
 	var tested kg.ID
 	fits := d.fits == nil
 	for w.Next() {

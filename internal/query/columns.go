@@ -130,10 +130,10 @@ func (l *EntityList) wholeMatches(s *kg.Snapshot) iter.Seq2[*subject, error] {
 // wholeCandidates is scanCandidates for callers that read all entities.
 func (m *EntityMatch) wholeCandidates(s *kg.Snapshot) iter.Seq2[*subject, error] {
 	if !readsRuns(s) {
-		return scanCandidates(s, m, nil)
+		return scanCandidates(s, m, nil, true)
 	}
 	return func(yield func(*subject, error) bool) {
-		d, ids, err := m.chooseAccessPath(s, nil)
+		d, ids, err := m.chooseAccessPath(s, nil, true)
 		switch {
 		case err != nil:
 			yield(nil, err)

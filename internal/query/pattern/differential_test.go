@@ -70,6 +70,7 @@ type generator struct {
 	text   strings.Builder // description of the generated data, printed on failure
 	shown  []kg.Quad       // quads in view
 	merges int             // merge steps that had rows
+	ranges int             // range steps that had rows
 	texts  int             // text steps that had rows, and tests
 }
 
@@ -168,12 +169,17 @@ func (r *generator) ray(center pattern.Node) (t pattern.Triple) {
 var conditions = []struct {
 	name  string
 	holds func([]kg.Term) bool
+	// ranges cover the ids of the literals of the first variable for which the condition holds.
+	ranges []kg.IDRange
 }{
-	{"bound", func(t []kg.Term) bool { return !t[0].IsZero() }},
-	{"not bound", func(t []kg.Term) bool { return t[0].IsZero() }},
-	{"in order", func(t []kg.Term) bool { return !t[0].IsZero() && !t[1].IsZero() && t[0].Compare(t[1]) <= 0 }},
-	{"different", func(t []kg.Term) bool { return t[0] != t[1] }},
-	{"resource", func(t []kg.Term) bool { return t[0].IsResource() }},
+	{"bound", func(t []kg.Term) bool { return !t[0].IsZero() }, nil},
+	{"not bound", func(t []kg.Term) bool { return t[0].IsZero() }, nil},
+	{"in order", func(t []kg.Term) bool { return !t[0].IsZero() && !t[1].IsZero() && t[0].Compare(t[1]) <= 0 }, nil},
+	{"different", func(t []kg.Term) bool { return t[0] != t[1] }, nil},
+	{"resource", func(t []kg.Term) bool { return t[0].IsResource() }, nil},
+	{"from one", func(t []kg.Term) bool { return t[0] == kg.Integer(1) || t[0] == kg.Integer(2) }, []kg.IDRange{kg.IntegerIDs(1, 1<<40)}},
+	{"zero or a long text", func(t []kg.Term) bool { return t[0] == kg.Integer(0) || t[0].Datatype() == kg.XSDString }, []kg.IDRange{kg.NumberedLiteralIDs(), kg.IntegerIDs(-1, 0), kg.TextPrefixIDs("")}},
+	{"two and different", func(t []kg.Term) bool { return t[0] == kg.Integer(2) && t[0] != t[1] }, []kg.IDRange{kg.IntegerIDs(2, 2)}},
 }
 
 func (r *generator) group(depth, most int) (g pattern.Group) {
@@ -218,11 +224,16 @@ func (r *generator) group(depth, most int) (g pattern.Group) {
 			g.NotExists = append(g.NotExists, r.group(depth-1, 2))
 		}
 	}
-	if r.IntN(4) == 0 {
+	if r.IntN(3) == 0 {
 		c := conditions[r.IntN(len(conditions))]
 		vars := []string{names[r.IntN(5)], names[r.IntN(5)]}
+		if c.ranges != nil && len(g.Triples) > 0 {
+			if name, _ := g.Triples[0].Object.Parts(); name != "" {
+				vars[0] = name
+			}
+		}
 		fmt.Fprintf(&r.text, "FILTER %s %v ", c.name, vars)
-		g.Filters = append(g.Filters, pattern.Filter{Vars: vars, Holds: c.holds})
+		g.Filters = append(g.Filters, pattern.Filter{Vars: vars, Holds: c.holds, Ranges: c.ranges})
 	}
 	r.text.WriteString("} ")
 	return g
@@ -256,8 +267,8 @@ func TestAgainstNaive(t *testing.T) {
 		}
 		w.snapshot.Close()
 	}
-	t.Logf("%d patterns compared, with %d solutions, %d merge joins and %d texts, gone on from %d places", compared, rows, r.merges, r.texts, paged)
-	if r.merges < rounds/200 || r.texts < rounds/20 || compared < rounds/2 || rows < compared || paged < compared/2 {
+	t.Logf("%d patterns compared, with %d solutions, %d merge joins, %d ranges and %d texts, gone on from %d places", compared, rows, r.merges, r.ranges, r.texts, paged)
+	if r.merges < rounds/200 || r.ranges < rounds/500 || r.texts < rounds/20 || compared < rounds/2 || rows < compared || paged < compared/2 {
 		t.Error("too little was compared")
 	}
 }
@@ -340,6 +351,7 @@ func (w *world) compare(t *testing.T) (rows, paged int) {
 	}
 	all, places, e := w.evaluate(t, p, q)
 	w.merges += countRows(e.Explain(), "merge")
+	w.ranges += countRows(e.Explain(), "range")
 	w.texts += min(countRows(e.Explain(), "text"), 1) + min(countRows(e.Explain(), "text test"), 1)
 	got := slices.Clone(all)
 	slices.Sort(got)

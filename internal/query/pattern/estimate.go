@@ -133,16 +133,8 @@ func (e *estimator) countRanges(p kg.IDPattern, ranges []kg.IDRange, all float64
 		e.byTerms = e.snapshot.Sweep()
 	}
 	n := 0
-	w := rangeWalk{sweep: e.byTerms, pattern: p, left: ranges}
-	for w.seek(); n < rangedRows && w.sweep.Next(); {
+	for e.byTerms.SeekObjects(p, ranges, nil); n < rangedRows && e.byTerms.Next(); n++ {
 		e.read++
-		inside, more := w.enter(w.sweep.Row().Object)
-		if inside {
-			n++
-		}
-		if !more {
-			break
-		}
 	}
 	if n < rangedRows {
 		return float64(n), e.byTerms.Err()

@@ -217,7 +217,7 @@ func (t *boundTriple) indexPattern(bound *slots) (p kg.IDPattern) {
 // readsRanges reports whether a scan of the pattern, one of the triple, reads the triple's ranges
 // of objects only: the index has them in order.
 func (t *boundTriple) readsRanges(p kg.IDPattern) bool {
-	return t.ranges != nil && p.Subject.IsZero() && !p.Predicate.IsZero() && p.Object.IsZero()
+	return t.ranges != nil && kg.HasObjectOrder(p)
 }
 
 // sortSlot returns the slot of the variable by which the triple's rows are sorted,

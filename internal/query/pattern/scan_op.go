@@ -80,12 +80,7 @@ func (o *scanOp) scanPattern(p kg.IDPattern, from *kg.IDQuad) bool {
 		return false
 	}
 	sorted := o.prepareChecks(p)
-	o.sweep.Seek(p, nil)
-	ranges := rangeWalk{sweep: o.sweep, pattern: p}
-	if o.step.triple.readsRanges(p) {
-		ranges.left = o.step.triple.ranges
-		ranges.skip()
-	}
+	o.sweep.SeekObjects(p, o.step.triple.ranges, nil)
 	if from != nil && (o.step.triple.oneOf == nil || p.Object == from.Object) {
 		o.sweep.To(*from)
 	}
@@ -96,13 +91,6 @@ func (o *scanOp) scanPattern(p kg.IDPattern, from *kg.IDQuad) bool {
 		q := &o.sweep.Row().IDQuad
 		if !o.m.countStatement(o.step) {
 			return false
-		}
-		if ranges.left != nil {
-			if inside, more := ranges.enter(q.Object); !more {
-				break
-			} else if !inside {
-				continue
-			}
 		}
 		if o.step.triple.anyGraph && !first && q.Object == last.Object && q.Subject == last.Subject && q.Predicate == last.Predicate {
 			continue
