@@ -356,7 +356,7 @@ func appendSubjects(s *kg.Snapshot, pattern kg.Pattern, ids []kg.ID) ([]kg.ID, e
 	return ids, nil
 }
 
-// appendFitting appends the subjects of the predicate's statements whose object
+// appendFitting appends the subjects of the predicate's statements with an object that
 // fits. Equal objects are adjacent, so each is tested once.
 func (d *accessPath) appendFitting(s *kg.Snapshot, predicate kg.Term, ids []kg.ID) ([]kg.ID, error) {
 	id, known, err := s.ID(predicate)

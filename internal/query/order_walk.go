@@ -316,7 +316,7 @@ func beforeObjects(predicate kg.ID, ids kg.IDRange) *kg.IDQuad {
 	return &kg.IDQuad{Subject: lastID, Predicate: predicate, Object: ids.Before(), Graph: lastID}
 }
 
-// sortNumbered returns the statements whose objects are literals of the dictionary, in the order of
+// sortNumbered returns the statements with literals of the dictionary as objects, in the order of
 // their values. ok is false if there are more than maxSorted.
 func sortNumbered(s *kg.Snapshot, predicate kg.ID, descending bool) (rows []walkedRow, ok bool, err error) {
 	ids := kg.NumberedLiteralIDs()

@@ -221,7 +221,7 @@ func TestRangesCover(t *testing.T) {
 	}
 }
 
-// A page of statements whose objects are read by ranges is the one that all objects give, in
+// A page of statements that are read by ranges of their objects is the one that all objects give, in
 // either direction, in an order, with its count, and from any cursor.
 func TestRangedStatements(t *testing.T) {
 	random := rand.New(rand.NewPCG(5, 6))

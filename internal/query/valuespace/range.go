@@ -7,7 +7,7 @@ import (
 	"koine/kg"
 )
 
-// The functions below return ranges of ids that cover the literals whose values compare with
+// The functions below return ranges of ids that cover the literals with values that compare with
 // a value in one way. Ids of the dictionary have no order, so all of them are covered. The
 // ranges are ordered and disjoint. They may cover other literals as well.
 
