@@ -9,7 +9,7 @@ import (
 	"koine/kg/kgtest"
 )
 
-// pausing is a verifier that is idle at times, and whose verdicts depend on a subject.
+// pausing is a verifier that is idle at times. Its verdicts depend on a subject.
 type pausing struct {
 	idle atomic.Bool
 	look func()
@@ -22,7 +22,7 @@ func (v *pausing) Verify(context.Context, kg.Judgement) (kg.Verdict, error) {
 	return kg.Verdict{Depends: []kg.Dependency{{Node: kg.IRI("urn:premise")}}}, nil
 }
 
-// TestChangesWhileNobodyJudges proves that a verdict is made again if what it depends on was
+// TestChangesWhileNobodyJudges proves that a verdict is made again if a dependency of it was
 // changed by a commit that nobody judged, because the verifier was idle for a moment.
 func TestChangesWhileNobodyJudges(t *testing.T) {
 	var s *kgtest.Store

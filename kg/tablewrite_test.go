@@ -9,8 +9,8 @@ import (
 	"koine/kg/internal/index"
 )
 
-// TestTablesOfLargeTrees proves that a tree which is written as a table of its own hides what is
-// older, also what was in a memtable before it, and after compactions and another start. Its
+// TestTablesOfLargeTrees proves that a tree which is written as a table of its own hides older
+// keys, also those in a memtable before it, and after compactions and another start. Its
 // deletions are forgotten by compactions, and must not let an older value return.
 func TestTablesOfLargeTrees(t *testing.T) {
 	dir := t.TempDir()

@@ -25,8 +25,8 @@ var (
 // BenchmarkMessages publishes messages over HTTP to the program in a process of its own, and
 // reports for each the processor time of the program, the bytes that it wrote to the volume
 // and those that it keeps. A round is long enough that the index in memory is written out and compacted
-// as often as it is filled; it ends when the program is at rest, so that what is written later
-// counts too. The clients are bare connections. The resident memory is the largest of the round, and that at its end.
+// as often as it is filled; it ends when the program is at rest, so that bytes written later
+// count too. The clients are bare connections. The resident memory is the largest of the round, and that at its end.
 //
 //	go test ./cmd/koine -run '^$' -bench BenchmarkMessages -benchtime 3x
 //	… -messages.beside /path/to/another/koine
@@ -62,7 +62,7 @@ func BenchmarkMessages(b *testing.B) {
 	}
 }
 
-// messageCost is what a message costs the program, in the mean of a round.
+// messageCost is the cost of a message for the program, in the mean of a round.
 type messageCost struct {
 	processor     float64 // µs
 	perSecond     float64

@@ -113,7 +113,7 @@ func processorTimeOf(b *testing.B, process *os.Process) time.Duration {
 	return time.Duration(ticks) * 10 * time.Millisecond
 }
 
-// startBeside starts a command, and returns the first match in what it writes.
+// startBeside starts a command, and returns the first match in its output.
 func startBeside(b *testing.B, command *exec.Cmd, ready *regexp.Regexp) (match string, stop func()) {
 	b.Helper()
 	out, err := command.StderrPipe()
@@ -155,12 +155,12 @@ func publishOverHTTP(b *testing.B, program string, publishers, n int) spent {
 	}
 	body, err := clients[0].post(`{"jsonrpc":"2.0","id":1,"method":"channels/create","params":{"name":"measured"}}`)
 	var made struct {
-		Result struct{ Channel struct{ ChannelID string } }
+		Result struct{ Channel struct{ ID string } }
 	}
 	if err == nil {
 		err = json.Unmarshal(body, &made)
 	}
-	id := made.Result.Channel.ChannelID
+	id := made.Result.Channel.ID
 	if err != nil || id == "" {
 		b.Fatalf("%v, %s", err, body)
 	}
