@@ -103,7 +103,7 @@ func (s *Store) IndexRows() ([]string, error) {
 }
 
 // StrayRows counts the rows that the index has in any order, of the present and the past,
-// of generations of graphs that count at no revision, and the graphs of which one is being
+// of content of graphs that counts at no revision, and the graphs of which one is being
 // written.
 func (s *Store) StrayRows() (rows, writing int, err error) {
 	p, err := s.pin(context.Background())
@@ -119,7 +119,7 @@ func (s *Store) StrayRows() (rows, writing int, err error) {
 			id, ok := graph(c.Key())
 			if !ok {
 				err = errors.Join(err, fmt.Errorf("a key that cannot be read: %x", c.Key()))
-			} else if id.Tag() == keys.TagGeneration && !t.IsKept(id) {
+			} else if !t.IsKept(id) {
 				rows++
 			}
 		}

@@ -26,6 +26,7 @@ func (s *Store) purgeLoop(ctx context.Context) error {
 	retry := time.NewTimer(s.options.purgeRetry)
 	defer retry.Stop()
 	retry.Stop()
+	applied := s.replayed > 0
 	for {
 		select {
 		case <-s.purge:
@@ -36,6 +37,10 @@ func (s *Store) purgeLoop(ctx context.Context) error {
 		err := s.giveUpAbandoned(ctx)
 		if err == nil {
 			err = s.purgeGenerations(ctx)
+		}
+		if err == nil && applied {
+			err = s.purgeFirstContents(ctx)
+			applied = err != nil
 		}
 		if err == nil || s.isStopping() {
 			continue
@@ -67,6 +72,26 @@ func (s *Store) purgeGenerations(ctx context.Context) error {
 		}
 	}
 	return s.forgetGenerations(ctx)
+}
+
+// purgeFirstContents removes the first content of graphs that is not kept, after a start that
+// applied commits again. Of an earlier purge that a crash cut short, the index may lack the
+// counts, by which purgeGenerations finds the content, and a commit that adds and removes equal
+// numbers of statements makes none.
+func (s *Store) purgeFirstContents(ctx context.Context) error {
+	t := s.head.Load().generations
+	if t == nil {
+		return nil
+	}
+	for graph := range t.Timelines {
+		if t.IsKept(graph) {
+			continue
+		}
+		if err := s.purgeGeneration(ctx, graph); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // staleGenerations lists the ids of unreachable generations with content in the index.
@@ -194,7 +219,7 @@ func (s *Store) clearGenerations(ctx context.Context, floor Revision) error {
 	})
 }
 
-// clearAtStart marks what clearGenerations marked before a crash. The floor was on disk first,
+// clearAtStart marks the generations that clearGenerations marked before a crash. The floor was on disk first,
 // and of the keys that were removed since some may be gone from the index. It runs before the
 // committer.
 func (s *Store) clearAtStart() {
