@@ -88,5 +88,5 @@ func (s *Snapshot) waitForPace() error {
 }
 
 // KeepPace is for long work between two scans of a snapshot, about once a millisecond: it
-// does what a long scan does then.
+// keeps the pace of a long scan.
 func KeepPace(s *Snapshot) error { return s.waitForPace() }

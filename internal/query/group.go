@@ -32,7 +32,7 @@ func (g *Grouping[T]) finish(o GroupOptions) error {
 	return g.complete(o)
 }
 
-// AddsNumbers reports whether a sum is computed, whose rounding depends on the order of the
+// AddsNumbers reports whether a sum is computed: its rounding depends on the order of the
 // elements.
 func (g *Grouping[T]) AddsNumbers() bool {
 	return slices.ContainsFunc(g.compute, func(c computation[T]) bool { return c.fn == Sum || c.fn == Avg })

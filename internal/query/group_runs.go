@@ -73,7 +73,7 @@ func (c *valueCount) endValue() error {
 	return c.sizes.add(c.object, n)
 }
 
-// endRuns passes on what a count by runs ended with. done is false if it ended at a
+// endRuns returns the groups that a count by runs found. done is false if it ended at a
 // limit of the grouping.
 func endRuns(sizes *groupSizes, err error) (groups []Group, done bool, err2 error) {
 	if errors.Is(err, errAtLimit) {

@@ -64,7 +64,7 @@ func (g *groupSizes) add(key kg.ID, count uint64) error {
 	return nil
 }
 
-// placeholder stands for a key whose term is not read.
+// placeholder stands for the term of a key that is not read.
 var placeholder = kg.Integer(0)
 
 // fill sets the terms of a group.

@@ -3,7 +3,7 @@ package query
 import "slices"
 
 // topTies collects the first n elements of an order and all that are equal to
-// the last of them, so that these can be decided by what is more costly to read.
+// the last of them, so that values that are costly to read decide between these.
 type topTies[K any] struct {
 	n       int
 	compare func(a, b *K) int

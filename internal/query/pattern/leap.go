@@ -7,7 +7,7 @@ import (
 	"koine/kg"
 )
 
-// leapPlan is a set of triples whose variables form cycles, such as a triangle. Joined one
+// leapPlan is a set of triples with variables that form cycles, such as a triangle. Joined one
 // triple after the other, they have many more intermediate rows than solutions. Instead
 // their predicates are read into memory, and one variable after the other is bound to the
 // values that all triples with it have: a worst-case optimal join.
@@ -176,12 +176,12 @@ type leapOp struct {
 // leapLevel is a variable with the triples that restrict its values.
 type leapLevel struct {
 	slot   int
-	bound  []boundEnd    // those whose other variable has a value
-	begins []*neighbours // those whose other variable comes later
+	bound  []boundEnd    // triples with a value of the other variable
+	begins []*neighbours // triples with a later other variable
 	others []gallop      // reused
 }
 
-// boundEnd is a triple whose variable at another level has a value.
+// boundEnd is a triple with a value of its variable at another level.
 type boundEnd struct {
 	level int
 	pairs *neighbours
@@ -269,8 +269,8 @@ func (l *leapLevel) chooseValues(at []uint32) (values []uint32) {
 	return values
 }
 
-// beginsAt reports whether a node has neighbours in all triples whose other variable comes
-// later.
+// beginsAt reports whether a node has neighbours in all triples with a later other
+// variable.
 func (l *leapLevel) beginsAt(n uint32) bool {
 	for _, pairs := range l.begins {
 		if pairs.starts[n] == pairs.starts[n+1] {
