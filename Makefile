@@ -8,7 +8,7 @@ BENCHCOUNT ?= 10
 # Packages: all, or make test PKG=./kg/...
 PKG ?= ./...
 
-.PHONY: quick nightly image all build fmt lint test race fuzz bench bench-guard gen check
+.PHONY: quick nightly image dist all build fmt lint test race fuzz bench bench-guard gen check
 
 all: build
 
@@ -56,6 +56,10 @@ gen:
 	npm --prefix web run build
 
 check: lint race
+
+# What is released, in dist/: static binaries with checksums. The image is the Dockerfile's.
+dist:
+	scripts/dist.sh
 
 # What takes longer than CI may, or needs the network: govulncheck.
 nightly:
