@@ -50,6 +50,8 @@ type Deps struct {
 	Rules   Rules   // nil: no query is refused
 	// Span, if set, starts a trace span for an operation. end is called once.
 	Span func(ctx context.Context, name string) (inner context.Context, end func(error))
+	// Finished, if set, is called after each query and mutation. It keeps nothing of the report.
+	Finished func(FinishedOperation)
 	// Trail records refusals for Query.audit; nil for none.
 	Trail *audit.Trail
 	// Channels is the channel service; nil disables channels.
@@ -68,6 +70,15 @@ type Deps struct {
 	// Quarantines are the quarantines that Store applies; nil for a store
 	// without.
 	Quarantines *provenance.Quarantines
+}
+
+// FinishedOperation reports an operation. Document has the values of the caller.
+type FinishedOperation struct {
+	Kind, Document string
+	Took           time.Duration
+	Failed         bool
+	Read           int64           // statements
+	Plan           func() []string // of patterns, without their terms
 }
 
 // Options of an engine. The zero value works.
@@ -204,6 +215,9 @@ func (e *Engine) Execute(ctx context.Context, req operation.Request) (result ope
 		r.close(&result)
 		e.noteRefusals(ctx, &result)
 		result.Duration = time.Since(started)
+		if e.deps.Finished != nil && result.Kind != "" {
+			e.deps.Finished(FinishedOperation{Kind: string(result.Kind), Document: req.Query, Took: result.Duration, Failed: len(result.Errors) > 0, Read: result.StatementsRead, Plan: r.PlanShapes})
+		}
 	}()
 	opCtx, errs := e.prepareOperation(ctx, r)
 	if len(errs) == 0 && opCtx.Operation.Operation == ast.Subscription {

@@ -21,3 +21,16 @@ func (m Maintenance) Sound() error {
 	}
 	return nil
 }
+
+// ReleasePages gives pages of the index's files back to the system. They stay in its page cache,
+// and come back when they are read.
+func (m Maintenance) ReleasePages() { m.s.db.ReleasePages() }
+
+// ReleaseCaches empties the caches of blocks and terms, and most of the newest commits that are
+// kept for watchers. It must not run beside itself or Close.
+func (m Maintenance) ReleaseCaches() {
+	m.s.db.ClearBlockCache()
+	m.s.cache.Clear()
+	m.s.tailer.shrinkRing()
+	m.s.recentCommits.clear()
+}

@@ -20,6 +20,8 @@ const (
 	DefaultReserveBytes  = 1 << 30
 	DefaultTermCache     = 1 << 17
 	DefaultMemTableBytes = 16 << 20
+	DefaultMemTables     = 5
+	DefaultTableBytes    = 2 << 20
 	DefaultBlockCache    = 256 << 20
 	DefaultRingCommits   = 4096
 	DefaultRingBytes     = 32 << 20
@@ -72,6 +74,8 @@ type Options struct {
 	// becomes a table. As much again is kept while that is being written. Badger's own memtables, in
 	// which smaller amounts gather, have half the size.
 	MemTableBytes   int64
+	MemTables       int   // memtables that wait to be written; beyond them the committer waits
+	TableBytes      int64 // size of the index's smaller files. Some of them are in memory while they are written
 	BlockCacheBytes int64 // bytes of index blocks cached
 
 	// RingCommits and RingBytes bound the newest commits that are kept decoded for watchers. A
@@ -184,6 +188,8 @@ func (o Options) withDefaults() Options {
 	setDefault(&o.LiteralBytes, DefaultLiteralBytes)
 	setDefault(&o.TermCache, DefaultTermCache)
 	setDefault(&o.MemTableBytes, DefaultMemTableBytes)
+	setDefault(&o.MemTables, DefaultMemTables)
+	setDefault(&o.TableBytes, DefaultTableBytes)
 	setDefault(&o.overlapFrom, defaultOverlapFrom)
 	setDefault(&o.gatherFrom, defaultGatherFrom)
 	setDefault(&o.BlockCacheBytes, DefaultBlockCache)

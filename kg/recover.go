@@ -151,6 +151,8 @@ func (s *Store) badgerOptions(path string) badger.Options {
 		WithBaseLevelSize(baseLevelBytes).
 		WithBusyLevelZeroTables(busyTables).
 		WithNumLevelZeroTablesStall(2 * busyTables).
+		WithNumMemtables(s.options.MemTables).
+		WithBaseTableSize(s.options.TableBytes).
 		WithMaxEntrySize(index.MaxIndexValueBytes).
 		WithBlockCacheSize(s.options.BlockCacheBytes).
 		WithCompression(options.Snappy).

@@ -246,11 +246,27 @@ func (r *ring) add(c *Commit) {
 	}
 	size := commitSize(c)
 	r.commits, r.sizes, r.bytes = append(r.commits, c), append(r.sizes, size), r.bytes+size
-	for len(r.commits) > r.maxCommits || r.bytes > r.maxBytes && len(r.commits) > 0 {
+	r.dropTo(r.maxBytes)
+}
+
+// dropTo drops the oldest commits until the bytes and maxCommits are kept.
+func (r *ring) dropTo(bytes int) {
+	for len(r.commits) > r.maxCommits || r.bytes > bytes && len(r.commits) > 0 {
 		r.bytes -= r.sizes[0]
 		r.commits[0] = nil
 		r.commits, r.sizes = r.commits[1:], r.sizes[1:]
 	}
+}
+
+// restShare is the part of the ring that a store at rest keeps.
+const restShare = 16
+
+// shrinkRing forgets all but the newest commits, which watchers read from the log then.
+func (t *tailer) shrinkRing() {
+	t.ringMu.Lock()
+	defer t.ringMu.Unlock()
+	t.ring.dropTo(t.ring.maxBytes / restShare)
+	t.ring.commits, t.ring.sizes = slices.Clone(t.ring.commits), slices.Clone(t.ring.sizes) // the old arrays are as long as before
 }
 
 func (r *ring) get(rev Revision) *Commit {
@@ -305,6 +321,12 @@ func (l *recentCommits) commitAt(s *Store, r Revision) (*Commit, error) {
 	l.commits[l.next] = c
 	l.next = (l.next + 1) % len(l.commits)
 	return c, nil
+}
+
+func (l *recentCommits) clear() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.commits = [len(l.commits)]*Commit{}
 }
 
 func (l *recentCommits) findCached(r Revision) *Commit {

@@ -12,7 +12,7 @@ import (
 // Shared resources have configurable bounds, and are refused past them.
 func TestCapacityFlags(t *testing.T) {
 	n := func(n int) *int { return &n }
-	valid := capacityFlags{MaxStreams: 10_000, ReceivedMiB: 256}
+	valid := capacityFlags{MaxStreams: 10_000, ReceivedMiB: n(256)}
 	with := func(change func(*capacityFlags)) capacityFlags {
 		f := valid
 		change(&f)
@@ -31,10 +31,10 @@ func TestCapacityFlags(t *testing.T) {
 		{with(func(f *capacityFlags) { f.MaxConnections = n(maxCapacity) }), ""},
 		{with(func(f *capacityFlags) { f.MaxConnections = n(httpd.MinConnections - 1) }), "--max-connections must be between 8 and 1000000"},
 		{with(func(f *capacityFlags) { f.MaxConnections = n(maxCapacity + 1) }), "--max-connections"},
-		{with(func(f *capacityFlags) { f.ReceivedMiB = minReceivedMiB }), ""},
-		{with(func(f *capacityFlags) { f.ReceivedMiB = maxReceivedMiB }), ""},
-		{with(func(f *capacityFlags) { f.ReceivedMiB = minReceivedMiB - 1 }), "--received-mib must be between 32 and 65536"},
-		{with(func(f *capacityFlags) { f.ReceivedMiB = maxReceivedMiB + 1 }), "--received-mib"},
+		{with(func(f *capacityFlags) { f.ReceivedMiB = n(minReceivedMiB) }), ""},
+		{with(func(f *capacityFlags) { f.ReceivedMiB = n(maxReceivedMiB) }), ""},
+		{with(func(f *capacityFlags) { f.ReceivedMiB = n(minReceivedMiB - 1) }), "--received-mib must be between 32 and 65536"},
+		{with(func(f *capacityFlags) { f.ReceivedMiB = n(maxReceivedMiB + 1) }), "--received-mib"},
 	} {
 		err := row.flags.validateRanges()
 		if (err == nil) != (row.want == "") || err != nil && (!strings.Contains(err.Error(), row.want) || !errors.As(err, new(cli.UsageError))) {

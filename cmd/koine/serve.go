@@ -29,7 +29,6 @@ import (
 	"koine/internal/dialect/openintent"
 	"koine/internal/dialect/rdfdata"
 	follows "koine/internal/following"
-	"koine/internal/garbage"
 	"koine/internal/httpd"
 	"koine/internal/intents"
 	"koine/internal/names"
@@ -78,6 +77,7 @@ type serveCommand struct {
 	cli.PrefixFlags `group:"names"`
 	nameFlags       `group:"names"`
 
+	memoryFlag       `group:"limits"`
 	limitFlags       `group:"limits"`
 	capacityFlags    `group:"limits"`
 	cli.LiteralFlag  `group:"limits"`
@@ -92,6 +92,7 @@ type serveCommand struct {
 	ConformanceAgent bool   `group:"agents" help:"Answer messages as the public A2A compatibility kit expects of a server under test."`
 
 	tracingFlags `group:"observability"`
+	debugFlag    `group:"observability"`
 
 	listening func(url string) // called with the server's address; may be nil
 }
@@ -126,7 +127,11 @@ func (c *serveCommand) Run(ctx context.Context, t cli.Terminal, log *slog.Logger
 	if err != nil {
 		return err
 	}
-	limits, err := c.graphLimits()
+	shares, err := c.shares()
+	if err != nil {
+		return err
+	}
+	limits, err := c.graphLimits(shares)
 	if err != nil {
 		return err
 	}
@@ -196,9 +201,18 @@ func (c *serveCommand) Run(ctx context.Context, t cli.Terminal, log *slog.Logger
 	}
 	defer listener.Close() // a no-op after Serve
 
+	debugging, err := c.listenForDebugging()
+	if err != nil {
+		trust.close()
+		return err
+	}
+	defer debugging.close()
+
 	options := kg.Options{ReserveBytes: c.ReserveFlag.ReserveBytes(), LiteralBytes: c.MaxLiteral, Governor: kg.Governor{Admit: limiter.AdmitUpdate, Charge: limiter.ChargeUpdate, Span: traces.Begin(), Stages: traces.ForStages()}, MaxSourceStatements: statements}
+	keepStoreWithin(shares, &options)
 	trust.govern(&options.Governor)
 	options.Verifier = counters.Verifier(options.Verifier)
+	debugging.govern(&options.Governor)
 	store, forget, err := c.openStore(ctx, log, options, trust)
 	if err != nil {
 		return err
@@ -223,7 +237,7 @@ func (c *serveCommand) Run(ctx context.Context, t cli.Terminal, log *slog.Logger
 	}
 	trust.reviews.SetPatchCheck(judge.CheckPatches)
 
-	intake := c.newIntake()
+	intake := c.newIntake(shares)
 	streams := sse.New(sse.Options{Heartbeat: c.Heartbeat, MaxStreams: c.MaxStreams, Admit: trust.admitStream(limiter.AdmitStream),
 		Ended: counters.StreamEnded(log, func(position string) kg.Revision {
 			at, _ := store.ParsePosition(position) // of a channel it is a sequence
@@ -243,9 +257,10 @@ func (c *serveCommand) Run(ctx context.Context, t cli.Terminal, log *slog.Logger
 		return err
 	}
 	defer stopSearch()
+	defer watchMemory(ctx, log, shares, store, texts)()
 	engine := graph.NewEngine(graph.Deps{
 		Store: store, Prefixes: registry, Names: judge, Logger: log, Span: traces.Begin(), Trail: trail,
-		Graphs: graphs, Shapes: trust.shapes, Rules: trust, Reviews: trust.reviews, Quarantines: trust.quarantines, Channels: trust.channels, Intents: plans, Agents: directory, Presence: trust.presence, Tasks: work, Search: texts,
+		Graphs: graphs, Shapes: trust.shapes, Rules: trust, Reviews: trust.reviews, Quarantines: trust.quarantines, Channels: trust.channels, Intents: plans, Agents: directory, Presence: trust.presence, Tasks: work, Search: texts, Finished: debugging.finished(),
 	}, graph.Options{Limits: limits, Trusted: documents, OnlyTrusted: c.OnlyTrustedDocuments, NewNames: newNames})
 	reportDocuments(log, engine, documents)
 	resource, metadata := who.protectedResource(c.PublicURL)
@@ -254,7 +269,7 @@ func (c *serveCommand) Run(ctx context.Context, t cli.Terminal, log *slog.Logger
 
 	deps := a2a.Deps{Store: store, Querier: engine, Channels: trust.channels, Tasks: work, Push: hooks, Streams: streams, Prefixes: registry, Names: judge}
 	about := c.cardOptions(who)
-	rpc := a2a.Options{Card: &about, Recall: texts != nil, Logger: log, Observe: server.Call, RefuseQueryMutations: !c.QueryMutations, Admit: limiter.AdmitCall, AdmitHistory: limiter.AdmitHistory, Refused: trail.RecordDenied, Span: traces.Begin(), Narrow: who.narrowFunc()}
+	rpc := a2a.Options{Card: &about, Recall: texts != nil, Logger: log, Observe: debugging.observe(server.Call), RefuseQueryMutations: !c.QueryMutations, Admit: limiter.AdmitCall, AdmitHistory: limiter.AdmitHistory, Refused: trail.RecordDenied, Span: traces.Begin(), Narrow: who.narrowFunc()}
 	endpoint := a2a.NewHandler(deps, rpc)
 	server.HandleRPC(endpoint)
 	server.Handle(a2a.RPCPath+a2a.HTTPPath+"/", httpd.A2AHTTP, endpoint.HTTP(a2a.RPCPath+a2a.HTTPPath))
@@ -338,9 +353,9 @@ func (c *serveCommand) Run(ctx context.Context, t cli.Terminal, log *slog.Logger
 
 	defer watchCertificate(ctx, certificate)()
 	defer followRules(ctx, trust.rules)()
+	debugging.serve(log, store, shares)
 	c.printWelcome(t, log, listener.Addr(), store, who)
 	defer context.AfterFunc(ctx, func() { time.AfterFunc(judgingGrace, store.EndJudging) })()
-	garbage.Allow() // back to normal garbage collection after the start
 	err = server.Serve(ctx, listener)
 	log.Info("server stopped", "revision", store.Head().Revision)
 	return err

@@ -1,7 +1,6 @@
 package garbage
 
 import (
-	"errors"
 	"os"
 	"os/exec"
 	"runtime"
@@ -11,63 +10,35 @@ import (
 	"testing"
 	"time"
 
-	"github.com/KimMachineGun/automemlimit/memlimit"
-
 	"koine/internal/slowtest"
 )
 
-func TestAllowed(t *testing.T) {
-	for memory, want := range map[uint64]uint64{
-		24 << 30:  Allowed,
-		2 << 30:   Allowed,
-		2<<30 - 8: Allowed - 1,
-		512 << 20: 64 << 20,
-		0:         0,
+func TestSoftLimit(t *testing.T) {
+	for _, c := range []struct{ limit, needed, want int64 }{
+		{320 << 20, 100 << 20, 320 << 20},
+		{320 << 20, 256 << 20, 320 << 20},
+		{320 << 20, 257 << 20, 257<<20 + 257<<20/4},
+		{320 << 20, 1 << 30, 1<<30 + 256<<20},
+		{0, 8 << 20, 8<<20 + leastAmount},
 	} {
-		if got := allowedGarbage(memory); got != want {
-			t.Errorf("with %d bytes of memory %d of garbage, want %d", memory, got, want)
-		}
-	}
-}
-
-func TestLeast(t *testing.T) {
-	fails := func(err error) memlimit.Provider { return func() (uint64, error) { return 0, err } }
-	none, of := fails(memlimit.ErrNoLimit), func(p ...memlimit.Provider) []memlimit.Provider { return p }
-	for i, c := range []struct {
-		of   []memlimit.Provider
-		want uint64
-	}{
-		{of(none, memlimit.Limit(2)), 2},
-		{of(fails(memlimit.ErrNoCgroup), memlimit.Limit(2)), 2},
-		{of(fails(memlimit.ErrCgroupsNotSupported), memlimit.Limit(2)), 2},
-		{of(memlimit.Limit(1), none), 1},
-		{of(memlimit.Limit(1<<63), memlimit.Limit(2)), 2},
-		{of(memlimit.Limit(1), memlimit.Limit(2)), 1},
-		{of(none, none), 0},
-		{of(fails(errors.New("cannot be read")), memlimit.Limit(2)), 0},
-	} {
-		if got := smallestLimit(c.of...); got != c.want {
-			t.Errorf("%d: %d, want %d", i, got, c.want)
+		if got := softLimit(c.limit, c.needed); got != c.want {
+			t.Errorf("limit %d with %d needed: %d, want %d", c.limit, c.needed, got, c.want)
 		}
 	}
 }
 
 func TestPercent(t *testing.T) {
-	for _, c := range []struct {
-		live, allowed uint64
-		want          int
-	}{
-		{0, 256 << 20, most},
-		{31 << 20, 256 << 20, most},
-		{32 << 20, 256 << 20, 800},
-		{64 << 20, 256 << 20, 400},
-		{255 << 20, 256 << 20, 100},
-		{256 << 20, 256 << 20, 100},
-		{4 << 30, 256 << 20, 100},
-		{32 << 20, 0, 100},
+	for live, want := range map[int64]int{
+		0:         most,
+		31 << 20:  most,
+		32 << 20:  800,
+		64 << 20:  400,
+		255 << 20: 100,
+		256 << 20: 100,
+		4 << 30:   100,
 	} {
-		if got := gcPercent(c.live, c.allowed); got != c.want {
-			t.Errorf("%d live and %d allowed: %d %%, want %d", c.live, c.allowed, got, c.want)
+		if got := gcPercent(live); got != want {
+			t.Errorf("%d live: %d %%, want %d", live, got, want)
 		}
 	}
 }
@@ -78,13 +49,13 @@ func TestPace(t *testing.T) {
 	slowtest.Long(t)
 	if os.Getenv("KOINE_GARBAGE") == "" {
 		cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestPace$")
-		cmd.Env = append(os.Environ(), "KOINE_GARBAGE=1", "GOGC=")
+		cmd.Env = append(os.Environ(), "KOINE_GARBAGE=1", "GOGC=", "GOMEMLIMIT=")
 		if out, err := cmd.CombinedOutput(); err != nil {
 			t.Fatalf("%v\n%s", err, out)
 		}
 		return
 	}
-	setPercent(Allowed)
+	Limit(4 << 30)
 	awaitGarbage(t, 0, 100<<20)
 	some := make([]byte, 40<<20)
 	awaitGarbage(t, 220<<20, 290<<20)
@@ -102,6 +73,12 @@ func TestPace(t *testing.T) {
 	runtime.KeepAlive(much)
 	much = nil
 	awaitGarbage(t, 220<<20, 290<<20)
+
+	Limit(160 << 20)
+	awaitGarbage(t, 60<<20, 120<<20) // up to the limit
+	much = make([]byte, 200<<20)
+	awaitGarbage(t, 40<<20, 80<<20) // a quarter, beyond it
+	runtime.KeepAlive(much)
 	runtime.KeepAlive(some)
 }
 
@@ -144,7 +121,7 @@ func TestGOGC(t *testing.T) {
 		}
 		return
 	}
-	Allow()
+	Limit(1 << 30)
 	runtime.GC()
 	if got := debug.SetGCPercent(-1); got != 70 {
 		t.Errorf("it is %d %%, want the 70 that GOGC says", got)

@@ -9,7 +9,10 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"sync"
 	"syscall"
+
+	"golang.org/x/sys/unix"
 )
 
 // ErrDamaged means that a file does not have the content that was written.
@@ -86,7 +89,38 @@ func MapFile(path string) (content []byte, unmap func(), err error) {
 	if err != nil {
 		return nil, nil, os.NewSyscallError("mmap", err)
 	}
-	return content, func() { _ = syscall.Munmap(content) }, nil
+	return content, mapped.add(content), nil
+}
+
+// mapped is the content of all files that MapFile has mapped. There is one list for the process,
+// to which the pages belong.
+var mapped = mappings{contents: make(map[*byte][]byte)}
+
+type mappings struct {
+	mu       sync.Mutex // also held while a file is unmapped
+	contents map[*byte][]byte
+}
+
+func (m *mappings) add(content []byte) (unmap func()) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.contents[&content[0]] = content
+	return func() {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		delete(m.contents, &content[0])
+		_ = syscall.Munmap(content)
+	}
+}
+
+// ReleasePages gives the pages of all mapped files back to the system. They stay in its page
+// cache, and come back when they are read.
+func ReleasePages() {
+	mapped.mu.Lock()
+	defer mapped.mu.Unlock()
+	for _, content := range mapped.contents {
+		_ = unix.Madvise(content, unix.MADV_DONTNEED)
+	}
 }
 
 // RemoveUnused removes the files of a directory that are not in use, and leaves directories.

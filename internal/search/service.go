@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"koine/internal/jobs"
+	"koine/internal/sealed"
 	"koine/internal/textindex"
 	"koine/internal/vectorindex"
 	"koine/kg"
@@ -152,6 +153,10 @@ func (s *Service) Close() error {
 	s.jobs.Stop()
 	return s.saveIndex()
 }
+
+// ReleasePages gives pages of the indexes' files back to the system, which has them in its page
+// cache.
+func (s *Service) ReleasePages() { sealed.ReleasePages() }
 
 // Revision returns the newest revision that the index knows, and whether it is being built.
 func (s *Service) Revision() (r kg.Revision, building bool) {

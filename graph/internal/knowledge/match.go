@@ -274,6 +274,7 @@ func (l *loader) loadSolutionPage(c *matchList, p *pattern.Pattern, g *page, aft
 	}
 	g.size = len(found)
 	c.setExtras(g, e)
+	l.run.notePlan(e)
 	return l.loadSolutions(c, g, found)
 }
 
@@ -322,6 +323,7 @@ func (l *loader) closeSolutions(c *matchList, p *pattern.Pattern, g *page, after
 		},
 	}
 	c.setExtras(g, planned)
+	l.run.notePlan(planned)
 	return l.closePage(g, f, false, planned.MaxCursorBytes(), l.cursorSealer(c.bound, after))
 }
 

@@ -16,6 +16,7 @@ import (
 	kgnames "koine/internal/names"
 	"koine/internal/operation"
 	"koine/internal/query"
+	"koine/internal/query/pattern"
 	"koine/kg"
 )
 
@@ -78,6 +79,26 @@ type Run struct {
 	sources        []kg.AgentID // of changes read from the log
 	lowestPosition *kg.Position
 	NotedHints     []operation.Hint
+	evaluations    []*pattern.Evaluation // of patterns, up to maxPlans
+}
+
+// maxPlans is the number of plans that a run keeps for PlanShapes.
+const maxPlans = 4
+
+// notePlan keeps an evaluation for PlanShapes.
+func (r *Run) notePlan(e *pattern.Evaluation) {
+	if len(r.evaluations) < maxPlans {
+		r.evaluations = append(r.evaluations, e)
+	}
+}
+
+// PlanShapes returns the plans of the patterns that the run evaluated, without their terms. The
+// run is over.
+func (r *Run) PlanShapes() (lines []string) {
+	for _, e := range r.evaluations {
+		lines = append(lines, e.Shape()...)
+	}
+	return lines
 }
 
 // NewRun returns the run of a request. owner is found from it again.

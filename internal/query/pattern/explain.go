@@ -92,6 +92,51 @@ func (e *Evaluation) explainPlan(p *plan) []Step {
 	return out
 }
 
+// MaxShapeLines is the number of lines that Shape returns at most.
+const MaxShapeLines = 40
+
+// Shape returns the plan with its counters so far, a line for each step, those of groups
+// indented. For the operator of a server: it has the predicates, and no other term of the
+// pattern.
+func (e *Evaluation) Shape() []string { return e.appendShape(nil, e.plan, "") }
+
+func (e *Evaluation) appendShape(lines []string, p *plan, indent string) []string {
+	for i, step := range e.explainPlan(p) {
+		if len(lines) == MaxShapeLines {
+			return lines
+		}
+		line := indent + step.Kind
+		if s := p.steps[i]; s.triple != nil && (s.kind == scanStep || s.kind == pathStep) {
+			line += " " + s.triple.source.shape()
+		}
+		if step.Index != "" {
+			line += " by " + step.Index
+		}
+		lines = append(lines, fmt.Sprintf("%s: %.0f rows expected, %d runs, %d statements, %d rows", line, step.Estimate, step.Runs, step.Statements, step.Rows))
+		for _, g := range p.steps[i].groups {
+			lines = e.appendShape(lines, g, indent+"  ")
+		}
+	}
+	return lines
+}
+
+// shape returns the triple with its predicate and variables, and … for other terms.
+func (t *Triple) shape() string {
+	hide := func(n Node) string {
+		if n.name == "" {
+			return "…"
+		}
+		return n.String()
+	}
+	predicate := t.Predicate.String()
+	if t.Path != nil {
+		predicate = "path"
+	} else if t.except != nil {
+		predicate = t.formatExcept()
+	}
+	return hide(t.Subject) + " " + predicate + " " + hide(t.Object)
+}
+
 // nameOf returns the variable with the given slot.
 func (e *Evaluation) nameOf(slot int) string {
 	if slot < len(e.pattern.names) {

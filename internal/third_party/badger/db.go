@@ -139,6 +139,7 @@ type DB struct {
 	blockCache *ristretto.Cache[[]byte, *table.Block]
 	indexCache *ristretto.Cache[uint64, *fb.TableIndex]
 	allocPool  *z.AllocatorPool
+	flushPool  *z.AllocatorPool // for new keys: their tables are larger than others
 }
 
 const (
@@ -264,7 +265,8 @@ func Open(opt Options) (*DB, error) {
 		valueDirGuard:    valueDirLockGuard,
 		orc:              newOracle(opt),
 		pub:              newPublisher(),
-		allocPool:        z.NewAllocatorPool(8),
+		allocPool:        z.NewAllocatorPool(3),
+		flushPool:        z.NewAllocatorPool(1),
 		bannedNamespaces: &lockedKeys{keys: make(map[uint64]struct{})},
 		threshold:        initVlogThreshold(&opt),
 	}
@@ -539,6 +541,25 @@ func (db *DB) IndexCacheMetrics() *ristretto.Metrics {
 	return nil
 }
 
+// ClearBlockCache empties the block cache. Reads go on meanwhile. It must not run beside itself
+// or Close.
+func (db *DB) ClearBlockCache() {
+	if db.blockCache != nil {
+		db.blockCache.Clear()
+	}
+}
+
+// ReleasePages gives back the pages of all tables, which stay in the page cache of the system.
+func (db *DB) ReleasePages() {
+	for _, l := range db.lc.levels {
+		l.RLock()
+		for _, t := range l.tables { // a table is unmapped after it left its level
+			t.ReleasePages()
+		}
+		l.RUnlock()
+	}
+}
+
 // Close closes a DB. It's crucial to call it to ensure all the pending updates make their way to
 // disk. Calling DB.Close() multiple times would still only close the DB once.
 func (db *DB) Close() error {
@@ -557,6 +578,7 @@ func (db *DB) IsClosed() bool {
 
 func (db *DB) close() (err error) {
 	defer db.allocPool.Release()
+	defer db.flushPool.Release()
 
 	db.opt.Debugf("Closing database")
 	db.opt.Infof("Lifetime L0 stalled for: %s\n", time.Duration(db.lc.l0stallsMs.Load()))
@@ -1137,6 +1159,7 @@ func buildL0Table(iter y.Iterator, dropPrefixes [][]byte, bopts table.Options) *
 // handleMemTableFlush must be run serially.
 func (db *DB) handleMemTableFlush(mt *memTable, dropPrefixes [][]byte) error {
 	bopts := buildTableOptions(db)
+	bopts.AllocPool, bopts.TableSize = db.flushPool, uint64(db.opt.MemTableSize)
 	itr := mt.sl.NewUniIterator(false)
 	builder := buildL0Table(itr, nil, bopts)
 	defer builder.Close()

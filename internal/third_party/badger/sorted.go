@@ -28,7 +28,7 @@ type SortedWriter struct {
 // NewSortedWriter begins a table. size is about that of its keys and values.
 func (db *DB) NewSortedWriter(size int) *SortedWriter {
 	opts := buildTableOptions(db)
-	opts.TableSize = uint64(max(size, 1<<20))
+	opts.TableSize, opts.AllocPool = uint64(max(size, 1<<20)), db.flushPool
 	return &SortedWriter{db: db, builder: table.NewTableBuilder(opts)}
 }
 

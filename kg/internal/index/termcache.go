@@ -107,6 +107,20 @@ func (s *termSet) insertTerm(e *numberedTerm, tag uint64) {
 	s.tags.Store(s.tags.Load()&^(mask<<(at*tagBits)) | tag<<(at*tagBits))
 }
 
+// Clear forgets all terms. A term that is added meanwhile may stay.
+func (c *TermCache) Clear() {
+	for i := range c.ByNumber {
+		c.ByNumber[i].Store(nil)
+	}
+	for i := range c.ByTerm {
+		set := &c.ByTerm[i]
+		set.tags.Store(0)
+		for j := range set.terms {
+			set.terms[j].Store(nil)
+		}
+	}
+}
+
 // ID returns the id of a term, false if it is not cached.
 func (c *TermCache) ID(t base.Term) (base.ID, bool) {
 	set, tag := c.setOf(t)

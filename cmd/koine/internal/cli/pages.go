@@ -11,7 +11,7 @@ import (
 // listPageSize is the page size of lists.
 const listPageSize = 100
 
-// PageFields is what a query of ReadPages selects beside the nodes of its list.
+// PageFields are the fields that a query of ReadPages selects beside the nodes of its list.
 const PageFields = ` pageInfo { hasNextPage endCursor }`
 
 // ReadPages reads the nodes of all pages of a query's list. It sets the variables first and

@@ -41,7 +41,7 @@ func (s *ServerFlags) OpenUnbounded(ctx context.Context) (*client.Client, error)
 	return s.openWith(ctx, 0, nil, nil)
 }
 
-// OpenStream connects for a stream. A stream whose connection is lost resumes after its last
+// OpenStream connects for a stream. A stream that loses its connection resumes after its last
 // event.
 func (s *ServerFlags) OpenStream(ctx context.Context, t Terminal) (*client.Client, error) {
 	return s.openWith(ctx, 0, func(h *http.Transport) { h.ResponseHeaderTimeout = RequestTimeout }, func(cause error, wait time.Duration) {

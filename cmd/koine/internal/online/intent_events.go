@@ -68,7 +68,7 @@ func (c *intentEvents) Run(ctx context.Context, t cli.Terminal) error {
 	}
 }
 
-// verify prints the number of events whose chain is intact.
+// verify prints the number of events in an intact chain.
 func (c *intentEvents) verify(ctx context.Context, t cli.Terminal) error {
 	server, err := c.OpenClient(ctx)
 	if err != nil {

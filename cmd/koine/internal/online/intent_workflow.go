@@ -17,7 +17,7 @@ import (
 	"koine/cmd/koine/internal/cli"
 )
 
-// applyWorkflow creates what a workflow file of RFC-0021 describes.
+// applyWorkflow creates the intents that a workflow file of RFC-0021 describes.
 type applyWorkflow struct {
 	File string `arg:"" help:"Workflow file; - is the standard input."`
 	cli.ServerFlags

@@ -140,7 +140,7 @@ func (s *selection) childField(f *ast.Field) *selection {
 // isLeaf reports whether the field is a scalar, a list of scalars or JSON.
 func (s *selection) isLeaf() bool { return len(s.fields) == 0 }
 
-// isConnection reports whether the field is a connection whose elements are selected.
+// isConnection reports whether the field is a connection with a selection of its elements.
 func (s *selection) isConnection() bool {
 	return slices.ContainsFunc(s.fields, (*selection).holdsElements)
 }

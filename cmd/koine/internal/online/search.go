@@ -173,7 +173,7 @@ func (c *SearchCommand) printFacets(ctx context.Context, t cli.Terminal, server 
 	return c.PrintList(ctx, t, server, answer.Search.Facets, b)
 }
 
-// RecallCommand prints what is known about a topic.
+// RecallCommand prints the knowledge about a topic.
 type RecallCommand struct {
 	Topic     []string `arg:"" help:"Words, or the name of an entity."`
 	MaxTokens int      `help:"Bound of the text in tokens of a language model, 50 to 50000." default:"1000" placeholder:"N"`

@@ -116,7 +116,7 @@ const maxAllocatorInitialSz = 256 << 20
 
 // NewTableBuilder makes a new TableBuilder.
 func NewTableBuilder(opts Options) *Builder {
-	sz := 2 * int(opts.TableSize)
+	sz := int(opts.TableSize) // it doubles, and a table needs two to three times its size
 	if sz > maxAllocatorInitialSz {
 		sz = maxAllocatorInitialSz
 	}

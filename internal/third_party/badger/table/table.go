@@ -328,9 +328,16 @@ func OpenTable(mf *z.MmapFile, opts Options) (*Table, error) {
 	}
 	// Opening read all of the table's index. Its pages stay in the page cache, and come back
 	// when they are used.
-	_ = unix.Madvise(mf.Data, unix.MADV_DONTNEED)
+	t.ReleasePages()
 
 	return t, nil
+}
+
+// ReleasePages gives back the pages of the table's file.
+func (t *Table) ReleasePages() {
+	if !t.IsInmemory {
+		_ = unix.Madvise(t.Data, unix.MADV_DONTNEED)
+	}
 }
 
 // OpenInMemoryTable is similar to OpenTable but it opens a new table from the provided data.

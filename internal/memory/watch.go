@@ -1,0 +1,72 @@
+package memory
+
+import (
+	"context"
+	"runtime/debug"
+	"runtime/metrics"
+	"time"
+)
+
+// A server is at rest when it allocates less than restAmount in each of restTimes intervals.
+const (
+	interval   = 5 * time.Second
+	restTimes  = 3
+	restAmount = 4 << 20
+)
+
+// Watch looks at the memory of the process until ctx is done. It calls releasePages for pages of
+// mapped files, which the system has in its page cache, when they are beyond their share. When
+// the server comes to rest, it calls releaseCaches too, and gives free memory back to the
+// system; Go would keep it.
+func Watch(ctx context.Context, s Shares, releasePages, releaseCaches func()) {
+	clock := time.NewTicker(interval)
+	defer clock.Stop()
+	r := rest{before: readAllocated()}
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-clock.C:
+		}
+		begins := r.begins(readAllocated())
+		if begins || mappedBytes() > s.Mapped {
+			releasePages()
+		}
+		if begins {
+			releaseCaches()
+			debug.FreeOSMemory()
+			r.before = readAllocated() // releasing is no work
+		}
+	}
+}
+
+// readAllocated returns the bytes that were allocated since the process began, whatever became
+// of them.
+func readAllocated() int64 {
+	s := []metrics.Sample{{Name: "/gc/heap/allocs:bytes"}}
+	metrics.Read(s)
+	return int64(s[0].Value.Uint64())
+}
+
+// rest recognizes that a process has come to rest.
+type rest struct {
+	before  int64 // allocated at the last look
+	quiet   int   // intervals without work
+	cleared bool  // in this time of rest
+}
+
+// begins reports, by the bytes that were allocated so far, whether a time of rest has begun.
+func (r *rest) begins(allocated int64) bool {
+	worked := allocated-r.before >= restAmount
+	r.before = allocated
+	if worked {
+		r.quiet, r.cleared = 0, false
+		return false
+	}
+	r.quiet++
+	if r.quiet < restTimes || r.cleared {
+		return false
+	}
+	r.cleared = true
+	return true
+}
