@@ -227,8 +227,15 @@ func (f *watchFilter) isPartlyHidden(graph Term) bool {
 func (f *watchFilter) visibleCommit(c *Commit) *Commit {
 	if f.lastCommit.of != c {
 		f.lastCommit.of = c
+		// The changes of a message are in one graph, whose answer lastAnswer does not keep.
+		var graph Term
+		asked, shows := false, false
 		f.lastCommit.shown = c.WithMotives(&f.View.Principal, func(q *Quad) bool {
-			return f.mayRead(q) && !f.isDeletedAt(q.Graph, c.Revision)
+			if !asked || q.Graph != graph {
+				graph, asked = q.Graph, true
+				shows = f.lastAnswer.mayRead(f.access, &f.View.Principal, graph) && !f.isDeletedAt(graph, c.Revision)
+			}
+			return shows && (f.hides == nil || !f.hides(q.Predicate, q.Graph))
 		}, func(r *GraphReplacement) bool {
 			return !f.isPartlyHidden(r.Graph) && f.lastAnswer.mayRead(f.access, &f.View.Principal, r.Graph) && !f.isDeletedAt(r.Graph, c.Revision)
 		})

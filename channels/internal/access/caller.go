@@ -71,11 +71,11 @@ func (t *Table) RequireDiscoverable(by Caller, id channel.ID) (kg.AgentID, *Entr
 	if err != nil {
 		return "", nil, err
 	}
-	if !id.IsValid() {
-		return "", nil, channel.ErrNotFound()
-	}
 	e := t.Get(id)
 	if e == nil {
+		if !id.IsValid() {
+			return "", nil, channel.ErrNotFound()
+		}
 		e = t.pendingDirect(id, agent)
 	}
 	e = e.AsPrincipal(by.ReaderPrincipal(agent)).SeenBy(by)
