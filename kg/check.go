@@ -556,8 +556,8 @@ func (c *checker) checkCatalogue() error {
 				return nil
 			}
 			stored++
-			if inMemory, _ := c.head.catalogue.Tallies.Get(string(key)); inMemory != t {
-				c.addProblem("count: key %x is %v in the index and %v in memory", key, t, inMemory)
+			if inMemory, _ := c.head.catalogue.Tallies.Get(string(key)); inMemory.Count != t.Count || inMemory.Revision != t.Revision {
+				c.addProblem("count: key %x is {%d %d} in the index and {%d %d} in memory", key, t.Count, t.Revision, inMemory.Count, inMemory.Revision)
 			}
 			for ; more && err == nil && at.key < string(key); at, err, more = counted() {
 				c.addProblem("count: key %x is missing, there are %d", at.key, at.n)

@@ -56,6 +56,8 @@ type Snapshot struct {
 	sources         []AgentID // guarded by mu
 	// local holds the terms behind the ids of LocalID, guarded by mu.
 	local map[ID]Term
+	// runs are decoded runs of the store, nil for none.
+	runs *runCache
 }
 
 // MaxSources bounds the result of Sources.

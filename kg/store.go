@@ -33,6 +33,7 @@ type Store struct {
 	temporaryIndex     string   // temporary directory with the index of a read-only store; "" for none
 	temporaryIndexLock *os.File // held lock of aside
 	cache              *index.TermCache
+	runs               *runCache // nil: none
 	accessCache        *accessCache
 	sealer             *sealer
 	tailer             *tailer
@@ -201,6 +202,7 @@ func (s *Store) open() (err error) {
 		return err
 	}
 	s.cache = index.NewTermCache(s.options.TermCache)
+	s.runs = newRunCache(s.options.RunCacheBytes)
 	if err := s.openLog(); err != nil {
 		return err
 	}
@@ -389,6 +391,7 @@ func (s *Store) View(ctx context.Context, v View) (*Snapshot, error) {
 		past:         past,
 		oldest:       &s.oldest,
 		commit:       s.tailer.commitAt,
+		runs:         s.runs,
 		release:      sync.OnceFunc(release),
 	}, nil
 }

@@ -24,13 +24,34 @@ func WalkIDs(s *Snapshot, p IDPattern, fn func(q *IDQuad) error) error {
 	if !w.resolveGenerations() {
 		return w.err
 	}
-	w.order = keys.Choose(w.pattern)
-	w.prefix, _ = w.order.AppendPrefix(nil, w.pattern)
-	s.scans.Add(1)
-	err := s.kv.Walk(w.prefix, w.takeKey)
+	err := w.walk(IDQuad(p))
 	w.countReads()
 	if w.err != nil {
 		return w.err
+	}
+	return err
+}
+
+// walk reads the quads from the cache of runs, if it has them, and else the keys. The pattern is
+// that of the caller, with the graph's name.
+func (w *keyWalk) walk(p IDQuad) error {
+	s := w.s
+	s.scans.Add(1)
+	key, name, touched, cached, err := s.runOf(p)
+	if err != nil {
+		return err
+	}
+	if cached {
+		if r := s.runs.lookUp(key, touched); r != nil {
+			return w.walkRun(key, r)
+		}
+		w.run, w.runKey = &cachedRun{touched: touched, name: name}, key
+	}
+	w.order = keys.Choose(w.pattern)
+	w.prefix, _ = w.order.AppendPrefix(nil, w.pattern)
+	err = s.kv.Walk(w.prefix, w.takeKey)
+	if w.run != nil && err == nil && w.err == nil {
+		s.runs.add(key, w.run)
 	}
 	return err
 }
@@ -44,23 +65,42 @@ type keyWalk struct {
 	scanner
 	fn    func(q *IDQuad) error
 	reads int64 // not counted yet
+	// run are the quads so far of runKey's graph, to be cached; nil: they are not. It does not
+	// depend on the rights of the reader, which may change meanwhile.
+	run    *cachedRun
+	runKey runKey
 }
 
 // takeKey passes a key on. It returns false to end the walk.
 func (w *keyWalk) takeKey(key []byte) bool {
-	if w.steps++; w.steps%index.PaceInterval == 0 {
-		w.countReads()
-		if w.err = w.s.waitForPace(); w.err != nil {
-			return false
-		}
-	}
 	q := &w.row.IDQuad
 	if !w.order.ParseInto(q, key) {
 		w.err = Errorf(CodeInternal, "a key of the index cannot be read: %x", key)
 		return false
 	}
+	if w.run != nil && q.Graph == w.runKey.graph && !w.run.append(q, w.s.runs.maxBytes) {
+		w.run = nil
+	}
 	if !keys.Matches(w.pattern, *q) || !w.admitsRow(q) {
-		return w.err == nil
+		return w.err == nil && w.keepPace()
+	}
+	q.Graph = w.name
+	return w.pass(q)
+}
+
+// keepPace is called for each quad.
+func (w *keyWalk) keepPace() bool {
+	if w.steps++; w.steps%index.PaceInterval == 0 {
+		w.countReads()
+		w.err = w.s.waitForPace()
+	}
+	return w.err == nil
+}
+
+// pass counts a quad as read and passes it on. It returns false to end the walk.
+func (w *keyWalk) pass(q *IDQuad) bool {
+	if !w.keepPace() {
+		return false
 	}
 	if w.s.meter != nil {
 		w.err = w.s.countRead()
@@ -68,7 +108,6 @@ func (w *keyWalk) takeKey(key []byte) bool {
 		w.reads++
 	}
 	if w.err == nil {
-		q.Graph = w.name
 		w.err = w.fn(q)
 	}
 	return w.err == nil

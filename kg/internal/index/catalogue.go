@@ -26,6 +26,9 @@ type Catalogue struct {
 type Tally struct {
 	Count    uint64
 	Revision base.Revision
+	// Touched is the revision of the last commit since the start that added or removed
+	// something that is counted, also if the count is as before; 0 for none.
+	Touched base.Revision
 }
 
 // Copy returns a copy that can be changed independently. It is safe for concurrent use.
@@ -39,13 +42,17 @@ func (c *Catalogue) Copy() *Catalogue {
 func (c *Catalogue) Add(d *Deltas, revision base.Revision, changed func(key string, t Tally)) {
 	for _, e := range d.All() {
 		if e.By == 0 {
+			if _, counted := c.Tallies.Get(e.Key); counted {
+				t, _ := c.Tallies.GetOrInsert(e.Key)
+				t.Touched = max(t.Touched, revision)
+			}
 			continue
 		}
 		t, _ := c.Tallies.GetOrInsert(e.Key)
 		if t.Revision >= revision {
 			continue
 		}
-		*t = Tally{t.Count + uint64(e.By), revision}
+		*t = Tally{t.Count + uint64(e.By), revision, revision}
 		changed(e.Key, *t)
 	}
 }
@@ -93,6 +100,12 @@ func (c *Catalogue) Each(kind byte, in base.ID, fn func(graph, id base.ID, count
 func (c *Catalogue) CountOf(kind byte, graph, id base.ID) uint64 {
 	t, _ := c.Tallies.Get(string([]byte{kind}) + string(graph[:]) + string(id[:]))
 	return t.Count
+}
+
+// TouchedAt returns Tally.Touched of one id in a graph.
+func (c *Catalogue) TouchedAt(kind byte, graph, id base.ID) base.Revision {
+	t, _ := c.Tallies.Get(string([]byte{kind}) + string(graph[:]) + string(id[:]))
+	return t.Touched
 }
 
 // EachGraph calls fn for the count of one id in each graph. The number of lookups is the
