@@ -210,7 +210,7 @@ func (s *Store) closeIndex() error {
 	return err
 }
 
-// closeBadger closes Badger, and first what reads it.
+// closeBadger closes Badger after the snapshot that readers share.
 func (s *Store) closeBadger() error {
 	s.dropFlushed(nil)
 	db := s.db

@@ -134,20 +134,30 @@ func (h *Handler) decodeBody(w http.ResponseWriter, r *http.Request) (req operat
 // decodeFields reads the members of a request. null equals absent. Unknown
 // members are ignored, as the specification requires.
 func decodeFields(fields map[string]json.RawMessage) (req operation.Request, e *httpError) {
-	for _, m := range []struct {
+	given := func(name string) (raw json.RawMessage, is bool) {
+		raw = fields[name]
+		return raw, raw != nil && string(raw) != "null"
+	}
+	for _, m := range [...]struct {
 		name string
-		to   any
-		kind string
-	}{
-		{"query", &req.Query, "a string"}, {"documentId", &req.DocumentID, "a string"}, {"operationName", &req.OperationName, "a string"},
-		{"variables", &req.Variables, "an object"}, {"extensions", &req.Extensions, "an object"},
-	} {
-		raw := fields[m.name]
-		if raw == nil || string(raw) == "null" {
-			continue
+		to   *string
+	}{{"query", &req.Query}, {"documentId", &req.DocumentID}, {"operationName", &req.OperationName}} {
+		if raw, is := given(m.name); is {
+			var ok bool
+			if *m.to, ok = decodeString(raw); !ok {
+				return req, badRequest(m.name + " must be a string")
+			}
 		}
-		if err := decodeNumbers(raw, m.to); err != nil {
-			return req, badRequest(m.name + " must be " + m.kind)
+	}
+	for _, m := range [...]struct {
+		name string
+		to   *map[string]any
+	}{{"variables", &req.Variables}, {"extensions", &req.Extensions}} {
+		if raw, is := given(m.name); is {
+			var ok bool
+			if *m.to, ok = decodeMap(raw); !ok {
+				return req, badRequest(m.name + " must be an object")
+			}
 		}
 	}
 	if !namesDocument(&req) {
@@ -166,14 +176,17 @@ func decodeObject(text []byte, what string) (fields map[string]json.RawMessage, 
 	case jsonDepth(text) > MaxBodyDepth:
 		return nil, &httpError{status: http.StatusBadRequest, code: kg.CodeLimitExceeded, message: what + " is nested too deeply"}
 	}
-	err := json.Unmarshal(text, &fields)
-	if syntax := (*json.SyntaxError)(nil); errors.As(err, &syntax) {
+	valid := json.Valid(text)
+	text = bytes.Trim(text, " \t\r\n")
+	switch {
+	case !valid:
 		return nil, badRequest(what + " is not JSON")
-	}
-	if err != nil {
+	case string(text) == "null":
+		return nil, nil
+	case text[0] != '{':
 		return nil, badRequest(what + " must be a JSON object")
 	}
-	return fields, nil
+	return readMembers(text), nil
 }
 
 // decodeNumbers decodes a valid text and keeps the digits of numbers.

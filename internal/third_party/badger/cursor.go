@@ -12,8 +12,8 @@ import (
 )
 
 // Cursor walks the keys of a prefix forward, as an Iterator does without prefetching. It
-// copies neither keys nor values and reads no key ahead, which is most of what an Iterator
-// costs where a walk has a few keys. It belongs to one goroutine.
+// copies neither keys nor values and reads no key ahead: that is most of the cost of an
+// Iterator where a walk has a few keys. It belongs to one goroutine.
 type Cursor struct {
 	txn    *Txn
 	prefix []byte
@@ -78,7 +78,7 @@ func (txn *Txn) NewCursor(prefix []byte) *Cursor {
 	return c
 }
 
-// Close releases what the cursor reads.
+// Close releases the tables and memtables.
 func (c *Cursor) Close() {
 	if c.closed {
 		return

@@ -90,8 +90,8 @@ func NewLastingKV(db *badger.DB, at base.Revision, read *base.Counter) *BadgerKV
 	return b
 }
 
-// Hold adds a holder, who closes the snapshot like the one that opened it. It returns false
-// if all have closed it.
+// Hold adds a holder. It must close the snapshot, as its opener must. Hold returns false if
+// all have closed it.
 func (b *BadgerKV) Hold() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -102,7 +102,7 @@ func (b *BadgerKV) Hold() bool {
 	return true
 }
 
-// Close closes the snapshot for one of its holders, whose cursors must be closed before.
+// Close closes the snapshot for one of its holders, after all cursors of that holder.
 func (b *BadgerKV) Close() {
 	b.mu.Lock()
 	b.holders--

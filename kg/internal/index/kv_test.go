@@ -91,7 +91,7 @@ func scanned(t *testing.T, c Cursor) (out []string) {
 	return out
 }
 
-// A cursor gives what Badger's iterator gives: over memtables and tables of several levels,
+// A cursor gives the keys of Badger's iterator: over memtables and tables of several levels,
 // with deletions and with versions newer than its own, which come while it is kept.
 func TestCursorIsIterator(t *testing.T) {
 	seed := rand.Uint64()
