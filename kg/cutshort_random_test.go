@@ -42,7 +42,7 @@ func cutShortAtRandom(t *testing.T, seed uint64) {
 		task++
 		graph := exchange{n: dice.IntN(2)}.graph()
 		var err error
-		switch dice.IntN(8) {
+		switch dice.IntN(10) {
 		case 0:
 			_, err = s.Load(within(t), kg.Meta{Principal: tester}, loadedQuads(graph, task), kg.LoadOptions{})
 		case 1:
@@ -51,6 +51,9 @@ func cutShortAtRandom(t *testing.T, seed uint64) {
 			e := exchange{n: 1 + dice.IntN(8), size: []int{3, 10, 15, 60}[dice.IntN(4)]}
 			e.task = fmt.Sprintf("x.replace/%d.%d/%d", task, e.n, e.size)
 			_, err = e.replace(within(t), s)
+		case 5, 6:
+			e := exchange{task: fmt.Sprint(task), n: dice.IntN(8), size: 1 + dice.IntN(4)}
+			_, err = s.Update(within(t), kg.Meta{Principal: tester}, apply(patchesOf(e.quads())))
 		default:
 			w.work(t, s, 1+dice.IntN(4))
 		}
