@@ -6,6 +6,8 @@ replace koine => ../..
 
 replace github.com/dgraph-io/badger/v4 => ../third_party/badger
 
+replace github.com/r3labs/sse/v2 => ../third_party/r3labs-sse
+
 require (
 	github.com/blevesearch/bleve/v2 v2.6.3
 	koine v0.0.0-00010101000000-000000000000

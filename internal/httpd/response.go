@@ -60,7 +60,7 @@ func (w *response) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// Flush sends the written data. The SSE library calls this method.
+// Flush sends the written data.
 func (w *response) Flush() {
 	if w.flusher != nil {
 		w.extendDeadline()

@@ -6,6 +6,8 @@ replace koine => ../..
 
 replace github.com/dgraph-io/badger/v4 => ../third_party/badger
 
+replace github.com/r3labs/sse/v2 => ../third_party/r3labs-sse
+
 require (
 	github.com/nats-io/nats-server/v2 v2.11.8
 	github.com/nats-io/nats.go v1.46.0
