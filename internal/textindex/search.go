@@ -145,7 +145,7 @@ type searcher struct {
 	known   map[queryWord][]form // of a Finding
 	pinned  map[queryWord]WordStatistics
 	parts   []*part
-	large   *segment // whose numbers give ranks; nil for ranks by order
+	large   *segment // gives ranks by its numbers; nil for ranks by order
 	texts   uint64   // that the caller may read
 	average float64  // words of a text
 	words   []*wordCursor
@@ -162,7 +162,7 @@ type part struct {
 	readable, searched []bool
 	all                bool     // all texts are searched, and none was removed
 	single             bool     // each subject has one text
-	large              *segment // whose numbers give ranks; nil for ranks by order
+	large              *segment // gives ranks by its numbers; nil for ranks by order
 }
 
 func (s *searcher) openParts(list []*segment) {

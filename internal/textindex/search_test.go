@@ -360,7 +360,7 @@ func TestSkippedSubjectsAreNoHits(t *testing.T) {
 	}
 }
 
-// The first hits among many texts, most of whose blocks are skipped, are those of all hits, bit for
+// The first hits among many texts, in blocks that are mostly skipped, are those of all hits, bit for
 // bit: with one text of a subject or several, in one segment, in a large one and small ones, or in
 // segments of about one size.
 func TestFirstOfManyHitsAreExact(t *testing.T) {

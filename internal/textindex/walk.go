@@ -13,10 +13,10 @@ import (
 // postings (block-max MaxScore). Bounds are computed from impacts with the caller's statistics;
 // texts of others, and removed ones, can only make them larger, and a score is never computed
 // from a bound. Bounds are added up in the order of scores, so that rounding makes no sum of
-// scores larger than that of bounds; and because subjects come in their order, one whose bound is
-// the score of the last hit is none.
+// scores larger than that of bounds; and because subjects come in their order, one with a bound equal
+// to the score of the last hit is none.
 
-// slack makes a bound larger than what rounding may take from it in another order.
+// slack makes a bound larger than the same one, rounded in another order.
 const slack = 1 + 1e-9
 
 // wordCursor walks the subjects with a word, in all segments.
@@ -106,14 +106,14 @@ func (f *formCursor) loadBlock(n uint32) {
 }
 
 // A rank is a number in the order of subjects: one with a lower rank is before one with a higher,
-// and those of two segments with equal ranks are compared. The order of a subject is a rank, whose
-// reading is a jump in memory. Where nearly all texts are in one segment, the numbers of subjects
+// and those of two segments with equal ranks are compared. The order of a subject is a rank, but
+// to read it is a jump in memory. Where nearly all texts are in one segment, the numbers of subjects
 // there give the ranks, and the few others are looked up between them.
 
-// largeShare is the part of the texts that may be outside the segment whose numbers give ranks.
+// largeShare is the part of the texts that may be outside the segment that gives ranks.
 const largeShare = settledShare
 
-// openRanks decides what ranks are.
+// openRanks chooses the segment that gives ranks, if there is one.
 func (s *searcher) openRanks() {
 	var all uint64
 	var largest *segment
@@ -132,7 +132,7 @@ func (s *searcher) openRanks() {
 	}
 }
 
-// appendRanks appends the ranks of subjects, whose numbers do not descend.
+// appendRanks appends the ranks of subjects, in the order of their numbers.
 func (p *part) appendRanks(ranks []uint64, numbers []uint32) []uint64 {
 	switch p.large {
 	case nil:
@@ -278,8 +278,8 @@ func (f *formCursor) seekSubject(t *spot) {
 	}
 }
 
-// blockWith returns the first block from one on whose last rank is not before a rank; the
-// number of blocks if there is none.
+// blockWith returns the first block from one on that does not end before a rank; the number of
+// blocks if there is none.
 func (f *formCursor) blockWith(rank uint64, from uint32) uint32 {
 	count := f.blockCount()
 	if len(f.blocks) == 0 {
@@ -629,7 +629,7 @@ func (s *searcher) searchWindow(from, until uint64) error {
 	}
 }
 
-// expectStrong computes what other texts of a subject may add to the scores at each cursor, from
+// expectStrong bounds the scores that other texts of a subject may add to those at each cursor, by
 // the bounds of the window.
 func (c *wordCursor) expectStrong() {
 	for i := range c.cursors {
