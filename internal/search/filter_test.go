@@ -1,6 +1,7 @@
 package search_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -12,6 +13,7 @@ import (
 
 	"koine/channels/channel"
 	"koine/internal/query"
+	"koine/internal/query/pattern"
 	"koine/internal/search"
 	"koine/kg"
 )
@@ -317,5 +319,43 @@ func TestOthersChangeNoAnswer(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// writingSource is a source that is found only after another commit is in the index.
+type writingSource struct {
+	pattern.TextSource
+	write func()
+}
+
+func (s writingSource) Find(ctx context.Context, snapshot *kg.Snapshot, u pattern.TextUse) (pattern.TextHits, error) {
+	s.write()
+	return s.TextSource.Find(ctx, snapshot, u)
+}
+
+// The texts of a filter's pattern are searched before the search that it belongs to: within that
+// search nothing can be added to the index, and a search that waits for it never ends.
+func TestMatchWithText(t *testing.T) {
+	f := open(t, t.TempDir())
+	defer f.close()
+	f.apply(text("", "a", "label", "water"), text("", "b", "label", "water"), text("", "b", "comment", "deep"), text("", "c", "comment", "deep"))
+	found := 0
+	match := &search.MatchFilter{Var: "hit", Pattern: &query.PatternInput{Text: []query.TextPattern{{Var: "hit", Query: "deep"}}}, Compiler: query.Compiler{
+		Prefixes: builtin,
+		Texts: func(words string, predicates []kg.Term) (pattern.TextSource, error) {
+			source, err := f.Source(words, search.Filter{Predicates: predicates}, false)
+			return writingSource{source, func() {
+				found++
+				f.apply(text("", fmt.Sprint("x", found), "label", "lake"))
+				wait, cancel := context.WithTimeout(t.Context(), search.MaxWait)
+				defer cancel()
+				if err := f.WaitFor(wait, f.store.Head().Revision); err != nil {
+					t.Errorf("the index does not follow: %v", err)
+				}
+			}}, err
+		},
+	}}
+	if got := namesOf(f.mustSearch("agent://bob", search.Request{Query: "water", Filter: search.Filter{Match: match}})); got != "b" || found != 1 {
+		t.Errorf("found %q after %d searches of the filter, want b after one", got, found)
 	}
 }

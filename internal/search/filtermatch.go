@@ -12,7 +12,8 @@ import (
 
 // maxSingleMatches is how many entities are tested one by one before all solutions of the
 // pattern are read, and maxSolutions how many entities these may have. Beyond, entities are
-// tested one by one.
+// tested one by one, or the search is refused if the pattern has texts: entities are tested
+// within a search, which must not wait for another.
 const (
 	maxSingleMatches = 500
 	maxSolutions     = 200_000
@@ -46,7 +47,13 @@ func (m *MatchFilter) compile(ctx context.Context, snapshot *kg.Snapshot) (*comp
 	if known := query.Variables(compiled); !slices.Contains(known, name) {
 		return nil, query.UnknownVariable(name, known).At("match.var")
 	}
-	return &compiledMatch{ctx: ctx, snapshot: snapshot, name: name, pattern: compiled}, nil
+	c := &compiledMatch{ctx: ctx, snapshot: snapshot, name: name, pattern: compiled}
+	if compiled.HasTexts() {
+		if err := c.solve(); err != nil {
+			return nil, kg.AsError(err).At("match.pattern")
+		}
+	}
+	return c, nil
 }
 
 // admitsSubject reports whether an entity is the value of the variable in a solution. A nil match
@@ -55,7 +62,7 @@ func (c *compiledMatch) admitsSubject(subject kg.ID) (bool, error) {
 	if c == nil {
 		return true, nil
 	}
-	if c.tested++; c.tested == maxSingleMatches+1 {
+	if c.tested++; c.tested == maxSingleMatches+1 && c.solved == nil {
 		if err := c.solve(); err != nil && kg.CodeOf(err) != kg.CodeLimitExceeded {
 			return false, err
 		}

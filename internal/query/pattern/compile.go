@@ -13,6 +13,7 @@ type Pattern struct {
 	limits Limits
 	names  []string // the variables of a row
 	hidden []string // the variables that path expansion added
+	texts  bool     // there is a text in some group
 }
 
 // Compile checks g against the limits and expands its paths. The error names the
@@ -23,6 +24,7 @@ func Compile(g Group, l Limits) (*Pattern, error) {
 	if err := c.checkGroup(&g, 1); err != nil {
 		return nil, err
 	}
+	p.texts = c.countedTexts > 0
 	x := expander{maxSteps: p.limits.Steps}
 	var err error
 	if p.root, err = x.expandGroup(&g); err != nil {
@@ -35,6 +37,9 @@ func Compile(g Group, l Limits) (*Pattern, error) {
 	}
 	return p, nil
 }
+
+// HasTexts reports whether a group of the pattern has texts, so that an evaluation searches.
+func (p *Pattern) HasTexts() bool { return p.texts }
 
 // Names returns the variables of a row in the order of first mention. Variables
 // that occur only in NotExists or in a filter are not part of a row.
@@ -70,7 +75,7 @@ func (p *Pattern) SoleTriple() (t SoleTriple, ok bool) {
 type checker struct {
 	*Pattern
 	triples, groups int
-	texts           int
+	countedTexts    int
 	variables       []string
 }
 

@@ -62,7 +62,7 @@ func (t *Text) variableNames() []string {
 }
 
 func (c *checker) checkText(t *Text) error {
-	if c.texts++; c.texts > c.limits.Texts {
+	if c.countedTexts++; c.countedTexts > c.limits.Texts {
 		return tooMany("texts", c.limits.Texts)
 	}
 	if t.Var == t.Score {
