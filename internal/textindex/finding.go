@@ -125,10 +125,12 @@ func (f *Finding) openFinding(ctx context.Context, list []*segment) *searcher {
 // Scan returns the hits among the next candidates, at most the given number of them, in the order of subjects
 // from one on. next is the candidate behind them if there are more.
 func (f *Finding) Scan(ctx context.Context, from Subject, candidates int) (hits []Hit, next Subject, more bool, err error) {
-	if err := f.index.takeTurn(ctx); err != nil {
-		return nil, from, true, err
+	if with, _ := f.Estimate(); with > f.index.light {
+		if err := f.index.takeTurn(ctx); err != nil {
+			return nil, from, true, err
+		}
+		defer f.index.endTurn()
 	}
-	defer f.index.endTurn()
 	f.index.readSegments(func(list []*segment) {
 		s := f.openFinding(ctx, list)
 		start := s.spotOf(from)

@@ -21,9 +21,10 @@ type Index struct {
 	segments []*segment   // the older first
 	pending  *builder     // texts in no segment yet
 
-	turns chan struct{} // has as many places as searches evaluate at a time
+	turns chan struct{} // has as many places as heavy searches evaluate at a time
+	light uint64        // lightTexts, but for tests
 
-	parts []*Index // of Together; the rest is then empty, but for turns
+	parts []*Index // of Together; the rest is then empty, but for turns and light
 
 	dir    string // "" for an index in memory
 	saving sync.Mutex
@@ -41,7 +42,7 @@ type key struct {
 
 // New returns an empty index in memory.
 func New() *Index {
-	return &Index{pending: newBuilder(), turns: make(chan struct{}, runtime.GOMAXPROCS(0))}
+	return &Index{pending: newBuilder(), turns: make(chan struct{}, runtime.GOMAXPROCS(0)), light: lightTexts}
 }
 
 // Add adds a text, unless one with the same subject and Ref is in the index.
@@ -112,17 +113,19 @@ func (x *Index) RemoveGraph(graph kg.ID) {
 
 // Search returns the first hits of a request.
 func (x *Index) Search(ctx context.Context, r *Request) (hits []Hit, err error) {
-	if err := x.takeTurn(ctx); err != nil {
-		return nil, err
+	if !x.isLight(r.Query) {
+		if err := x.takeTurn(ctx); err != nil {
+			return nil, err
+		}
+		defer x.endTurn()
 	}
-	defer x.endTurn()
 	x.readSegments(func(list []*segment) { hits, err = searchSegments(ctx, list, r) })
 	return hits, err
 }
 
-// takeTurn waits until there is a processor for a search, in the order of arrival. More searches
-// than processors would take slices of 10 ms in turns, in which one that takes a tenth of a
-// millisecond waits for a slice of each of the others.
+// takeTurn waits until there is a processor for a heavy search, in the order of arrival. More
+// heavy searches than processors would take slices of 10 ms in turns, in which each other
+// search waits for a slice of each of them.
 func (x *Index) takeTurn(ctx context.Context) error {
 	select {
 	case x.turns <- struct{}{}:
@@ -133,6 +136,34 @@ func (x *Index) takeTurn(ctx context.Context) error {
 }
 
 func (x *Index) endTurn() { <-x.turns }
+
+// lightTexts is how many texts have the words of a light search at most. A light search takes
+// less time than its turn would make it wait, and begins at once.
+const lightTexts = 50_000
+
+// isLight reports whether a search is known to be light. A word with other forms, whose number is
+// not known before they are listed, is not, nor is one that may be misspelt.
+func (x *Index) isLight(q *Query) (light bool) {
+	x.readSegments(func(list []*segment) {
+		var all uint64
+		for _, w := range q.words {
+			if w.prefix {
+				return
+			}
+			var n uint64
+			for _, s := range list {
+				if term, ok := s.terms.findTerm(exactKey(w.folded)); ok {
+					s.textsWith(term, func(_ uint32, texts uint64) { n += texts })
+				}
+			}
+			if all += n; n == 0 || all > x.light {
+				return
+			}
+		}
+		light = true
+	})
+	return light
+}
 
 // readSegments calls read with all texts in segments. Nothing is added or removed meanwhile.
 func (x *Index) readSegments(read func([]*segment)) {

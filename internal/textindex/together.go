@@ -1,7 +1,9 @@
 package textindex
 
 // Together returns an index for searches over the texts of two, which have no text in common.
-func (x *Index) Together(with *Index) *Index { return &Index{parts: []*Index{x, with}, turns: x.turns} }
+func (x *Index) Together(with *Index) *Index {
+	return &Index{parts: []*Index{x, with}, turns: x.turns, light: x.light}
+}
 
 // Has reports whether a text is in the index.
 func (x *Index) Has(subject Subject, ref Ref) bool {

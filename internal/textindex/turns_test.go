@@ -10,12 +10,12 @@ import (
 	"koine/kg"
 )
 
-// As many searches evaluate at a time as there are turns, the others in the order in which they
+// As many heavy searches evaluate at a time as there are turns, the others in the order in which they
 // came; one that is cancelled while it waits takes no turn.
 func TestSearchesTakeTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		x := New()
-		x.turns = make(chan struct{}, 2)
+		x.turns, x.light = make(chan struct{}, 2), 0
 		x.Add(Text{Subject: Subject{ID: id(2, 1)}, Ref: Ref{Object: id(4, 1)}, Value: "crystal"})
 		q, err := ParseQuery("crystal")
 		if err != nil {
@@ -75,4 +75,43 @@ func TestSearchesTakeTurns(t *testing.T) {
 			t.Errorf("%d searches at a time, want 2", most.Load())
 		}
 	})
+}
+
+// A search for words in few texts takes no turn. One for words in more, for the beginning of a
+// word, or for a word that no text has does.
+func TestLightSearches(t *testing.T) {
+	x := New()
+	x.turns, x.light = make(chan struct{}), 2 // nobody gets a turn
+	for n, value := range []string{"crystal", "lake", "lake", "lake"} {
+		x.Add(Text{Subject: Subject{ID: id(2, n)}, Ref: Ref{Object: id(4, n)}, Value: value})
+	}
+	cancelled, cancel := context.WithCancel(t.Context())
+	cancel()
+	for text, want := range map[string]error{
+		"crystal": nil, "crystal lake": context.Canceled, "lake": context.Canceled, "crys*": context.Canceled, "cristal": context.Canceled,
+	} {
+		q, err := ParseQuery(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := Request{Query: q, First: 1, Readable: func(_, _ kg.ID) bool { return true }}
+		if want == nil {
+			_, err = x.Search(t.Context(), &r)
+		} else {
+			_, err = x.Search(cancelled, &r)
+		}
+		if !errors.Is(err, want) {
+			t.Errorf("%s: %v, want %v", text, err, want)
+		}
+	}
+	q, err := ParseQuery("crystal")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if x.light = 1; !x.isLight(q) {
+		t.Error("a search for one text is heavy")
+	}
+	if x.light = 0; x.isLight(q) {
+		t.Error("a search for more than lightTexts is light")
+	}
 }
