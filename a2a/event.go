@@ -86,7 +86,6 @@ const opGraphReplaced = "graphReplaced"
 // encoder encodes the events of one stream. It belongs to one goroutine.
 type encoder struct {
 	store *kg.Store
-	types commitTypes
 }
 
 // encodeChange encodes one of an event's changes, with the position after it as a token (""
@@ -117,8 +116,19 @@ func (e *encoder) encodeChange(ev *operation.Event, i int) (wireEvent, string, e
 	out.ChangeID = e.store.ChangeID(c.Position)
 	out.Timestamp = formatTime(c.Commit.Time)
 	e.setCommit(meta, c.Commit)
-	e.types.addTypes(c.Commit, c, &out.Statement)
+	addTypes(&out.Statement, c)
 	return out, meta.Position, nil
+}
+
+// addTypes repeats the types that the commit asserted of its resources in the commit's other events
+// (docs/reference/knowledge.md).
+func addTypes(s *wireStatement, c *kg.Event) {
+	if t := c.Types[0]; !t.IsZero() {
+		s.Subject.Type = t.ExternalID()
+	}
+	if t := c.Types[1]; !t.IsZero() {
+		s.Object.Type = t.ExternalID()
+	}
 }
 
 func (e *encoder) setCommit(meta *wireChange, commit *kg.Commit) {

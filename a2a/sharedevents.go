@@ -75,7 +75,7 @@ func isShared(ev *operation.Event) bool {
 // sameChange reports whether two readers see the same of a change. Their commits are the same
 // object, unless something of it is hidden from one of them.
 func sameChange(a, b *kg.Event) bool {
-	return a.Commit == b.Commit && a.Position == b.Position && a.Op == b.Op && a.StatementRemains == b.StatementRemains &&
+	return a.Commit == b.Commit && a.Position == b.Position && a.Op == b.Op && a.StatementRemains == b.StatementRemains && a.Types == b.Types &&
 		a.Replaced == nil && b.Replaced == nil && sameStatement(a.Statement, b.Statement) && slices.EqualFunc(a.Previous, b.Previous, sameStatement)
 }
 

@@ -69,6 +69,8 @@ func setOther(t *testing.T, field reflect.Value) {
 		value.Graph = kg.IRI("urn:g")
 	case *kg.Statement:
 		value.Subject = kg.IRI("urn:other")
+	case *[2]kg.Term:
+		value[1] = kg.IRI("urn:type")
 	case *kg.Position:
 		value.Index++
 	default:

@@ -41,6 +41,9 @@ type Event struct {
 	Previous []Statement
 	// StatementRemains, on a Remove, means that other assertions still back the statement.
 	StatementRemains bool
+	// Types are the types that the commit asserted of the statement's subject and object in its
+	// graph, the first of each that the reader sees; zero for none, and for a Remove.
+	Types [2]Term
 	// Replaced is set for the replacement of a whole graph, under a filter with Replacements.
 	// Op and Statement are then zero. A watcher ends after it with CodeResync.
 	Replaced *GraphReplacement
@@ -75,6 +78,11 @@ type watchFilter struct {
 	lastAnswer lastAnswer
 	// lastCommit is the commit of the last event and its visible form.
 	lastCommit struct{ of, shown *Commit }
+	// lastTypes are the types that a commit asserted and the reader sees.
+	lastTypes struct {
+		of    *Commit
+		types map[typedTerm]Term
+	}
 
 	// forgets reports graphs whose past is hidden from the principal, nil for none
 	// (Forgetter). Removals by commits after followed are visible. A statement that the reader
@@ -184,7 +192,51 @@ func (f *watchFilter) eventOf(epoch Epoch, c *Commit, i int) *Event {
 		return nil
 	}
 	e.Commit = f.visibleCommit(c)
+	if e.Op != Remove {
+		f.setTypes(e, c)
+	}
 	return e
+}
+
+// typedTerm is a resource in a graph.
+type typedTerm struct{ graph, resource Term }
+
+// setTypes sets the types of the event. Its graph is readable, but not each statement in it need be.
+func (f *watchFilter) setTypes(e *Event, c *Commit) {
+	if f.lastTypes.of != c {
+		f.lastTypes.of = c
+		clear(f.lastTypes.types)
+		for i := range c.Changes {
+			ch := &c.Changes[i]
+			if ch.Op == Remove || ch.Quad.Predicate != typePredicate || !ch.Quad.Object.IsResource() {
+				continue
+			}
+			of := typedTerm{ch.Quad.Graph, ch.Quad.Subject}
+			if _, has := f.lastTypes.types[of]; has || !f.showsType(c, ch) {
+				continue
+			}
+			if f.lastTypes.types == nil {
+				f.lastTypes.types = map[typedTerm]Term{}
+			}
+			f.lastTypes.types[of] = ch.Quad.Object
+		}
+	}
+	if len(f.lastTypes.types) == 0 {
+		return
+	}
+	q := &e.Statement.Quad
+	e.Types[0] = f.lastTypes.types[typedTerm{q.Graph, q.Subject}]
+	if q.Object.IsResource() {
+		e.Types[1] = f.lastTypes.types[typedTerm{q.Graph, q.Object}]
+	}
+}
+
+var typePredicate = IRI(RDFType)
+
+// showsType reports whether the reader sees the assertion of a change, whatever the filter selects.
+func (f *watchFilter) showsType(c *Commit, ch *Change) bool {
+	return f.mayRead(&ch.Quad) && f.View.Admits(ch.Assertion) && !f.isQuarantined(ch.Quad.Graph, &ch.Assertion) &&
+		(!f.isForgotten(c, ch.Quad.Graph) || f.isCurrent(ch))
 }
 
 // mayRead reports whether the principal may read the statement, regardless of the view.
