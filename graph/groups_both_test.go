@@ -119,6 +119,78 @@ func TestGroupsBothWays(t *testing.T) {
 	}
 }
 
+// TestGroupsFromCachedRuns compares answers of a store that keeps decoded runs with those of one
+// that does not: groups, counts of cycles and what they cost, for two readers of whom one does not
+// see a graph, each asked twice, while statements come and go. The bytes are the same.
+func TestGroupsFromCachedRuns(t *testing.T) {
+	s := *seed
+	if s == 0 {
+		s = rand.Uint64()
+	}
+	t.Logf("repeat with -seed %d", s)
+	r := &random{Rand: rand.New(rand.NewPCG(s, 4))}
+	hidden := kg.IRI(ex + "hidden")
+	keep := func(cache int64) func(*kg.Options) {
+		return func(o *kg.Options) { o.Governor.Access, o.RunCacheBytes = keepsGraph{hidden}, cache }
+	}
+	stores := []*bench{newBench(t, graph.Options{}, keep(0)), newBench(t, graph.Options{}, keep(-1))}
+	other := reader
+	other.ID = "agent://other"
+	var known []kg.Patch
+	for i := range 12 {
+		var patches []kg.Patch
+		for range 20 {
+			p := r.patch()
+			if r.IntN(3) == 0 {
+				p.Quad.Graph = hidden
+			}
+			if r.IntN(3) == 0 && p.Quad.Object.IsResource() {
+				p.Quad.Object = r.resource() // for cycles
+			}
+			if len(known) > 0 && r.IntN(3) == 0 {
+				p = kg.Patch{Op: kg.Remove, Quad: known[r.IntN(len(known))].Quad}
+			} else {
+				known = append(known, p)
+			}
+			patches = append(patches, p)
+		}
+		for _, b := range stores {
+			_, err := b.store.Update(t.Context(), kg.Meta{Principal: kg.SystemPrincipal()}, func(tx *kg.Tx) error {
+				for _, p := range patches {
+					if err := tx.Apply(p); err != nil && kg.CodeOf(err) != kg.CodeNotFound {
+						return err
+					}
+				}
+				return nil
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		for range 15 {
+			q := r.groupQuery()
+			if r.IntN(4) == 0 {
+				a, b, c := r.predicate().Name(), r.predicate().Name(), r.predicate().Name()
+				q = fmt.Sprintf(`{ match(first: 0, pattern: {triples: [{s: "?a", p: %q, o: "?b"}, {s: "?b", p: %q, o: "?c"}, {s: "?a", p: %q, o: "?c"}]}%%s) { totalCount } }`, a, b, c)
+			}
+			q = strings.ReplaceAll(q, "%s", "")
+			for time := range 2 {
+				for _, who := range []*kg.Principal{&reader, &other} {
+					var told [2]string
+					for n, b := range stores {
+						b.reading = who
+						res := b.execute(q, "")
+						told[n] = fmt.Sprintf("%s %v %v %v, %d statements and %d scans of %v", res.Data, res.Errors, res.Cuts, res.Hints, res.StatementsRead, res.Scans, res.Sources)
+					}
+					if told[0] != told[1] {
+						t.Fatalf("update %d, time %d, %s: %s\nwith the cache %s\nwithout it     %s", i, time, who.ID, q, told[0], told[1])
+					}
+				}
+			}
+		}
+	}
+}
+
 // keepsGraph keeps a graph from the reader.
 type keepsGraph struct{ graph kg.Term }
 
