@@ -29,7 +29,7 @@ func TestCommandsOfTheDocuments(t *testing.T) {
 		"docs/first-agent.md": {(*commands).serve, elsewhere /* client's TestImportedFromAnotherModule */},
 		"docs/trust.md":       {elsewhere /* TestTourOfTrust */, elsewhere /* TestTourOfTrust */},
 		"docs/deploying.md":   {func(c *commands) { c.serveTeam() }, (*commands).administerTeam},
-		"docs/operations.md":  {elsewhere /* TestScripts/names */, elsewhere /* TestScripts/load */, (*commands).backUp, (*commands).erase},
+		"docs/operations.md":  {(*commands).diagnose, elsewhere /* TestScripts/names */, elsewhere /* TestScripts/load */, (*commands).backUp, (*commands).erase},
 		"docs/security.md":    {(*commands).keepKeys, (*commands).serve, (*commands).suspend, (*commands).keepShapes, (*commands).lookFirst},
 	} {
 		t.Run(filepath.Base(path), func(t *testing.T) {
@@ -280,6 +280,20 @@ func (c *commands) backUp() {
 	c.run("koine update add finding:1 lab:status doubtful", url)
 	c.has(c.run(rest, url), "no damage found")
 	c.has(c.run("koine export --data ./new-data", url), `<https://koine.example/demo/status> "doubtful"`)
+}
+
+// diagnose reads the operator's pages. The profile is short, and is not opened.
+func (c *commands) diagnose() {
+	server, _ := startServer(c.T, "--debug-listen", "127.0.0.1:0")
+	page := regexp.MustCompile(`debug pages.*(http://127\.0\.0\.1:\d+)/`).FindStringSubmatch(server.log.String())
+	if page == nil {
+		c.Fatalf("the log has no address of the pages:\n%s", server.log)
+	}
+	short := strings.NewReplacer("http://127.0.0.1:6060", page[1], "seconds=10", "seconds=1", "go tool pprof", "curl -sf -o profile")
+	c.has(c.run(short.Replace(c.block), ""), `"slowest":`)
+	if info, err := os.Stat(filepath.Join(c.dir, "profile")); err != nil || info.Size() == 0 {
+		c.Errorf("the profile is %v, %v", info, err)
+	}
 }
 
 // erase erases the given content of a directory.
