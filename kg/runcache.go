@@ -103,8 +103,8 @@ func unpackSubject(to *ID, packed uint64) {
 	*to = keys.Numbered(byte(packed>>56), packed&(1<<56-1))
 }
 
-// append adds a quad to a run that is being read. It returns false if it does not fit.
-func (r *cachedRun) append(q *IDQuad, maxBytes int64) bool {
+// appendQuad adds a quad to a run that is being read. It returns false if it does not fit.
+func (r *cachedRun) appendQuad(q *IDQuad, maxBytes int64) bool {
 	if n := len(r.objects); n == 0 || r.objects[n-1] != q.Object {
 		r.objects, r.ends = append(r.objects, q.Object), append(r.ends, uint32(len(r.subjects)))
 	}

@@ -24,7 +24,7 @@ func WalkIDs(s *Snapshot, p IDPattern, fn func(q *IDQuad) error) error {
 	if !w.resolveGenerations() {
 		return w.err
 	}
-	err := w.walk(IDQuad(p))
+	err := w.walkPattern(IDQuad(p))
 	w.countReads()
 	if w.err != nil {
 		return w.err
@@ -32,9 +32,9 @@ func WalkIDs(s *Snapshot, p IDPattern, fn func(q *IDQuad) error) error {
 	return err
 }
 
-// walk reads the quads from the cache of runs, if it has them, and else the keys. The pattern is
+// walkPattern reads the quads from the cache of runs, if it has them, and else the keys. The pattern is
 // that of the caller, with the graph's name.
-func (w *keyWalk) walk(p IDQuad) error {
+func (w *keyWalk) walkPattern(p IDQuad) error {
 	s := w.s
 	s.scans.Add(1)
 	key, name, touched, cached, err := s.runOf(p)
@@ -78,7 +78,7 @@ func (w *keyWalk) takeKey(key []byte) bool {
 		w.err = Errorf(CodeInternal, "a key of the index cannot be read: %x", key)
 		return false
 	}
-	if w.run != nil && q.Graph == w.runKey.graph && !w.run.append(q, w.s.runs.maxBytes) {
+	if w.run != nil && q.Graph == w.runKey.graph && !w.run.appendQuad(q, w.s.runs.maxBytes) {
 		w.run = nil
 	}
 	if !keys.Matches(w.pattern, *q) || !w.admitsRow(q) {

@@ -9,14 +9,14 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"os"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"koine/internal/footprint"
 )
 
 // The sockets of BenchmarkChatSockets. Each agent has one, and is in one room: crowdOfRoom of
@@ -147,15 +147,11 @@ func settle(b *testing.B, s *server) {
 // residentNow returns the bytes that the server has in memory.
 func residentNow(b *testing.B, s *server) int64 {
 	b.Helper()
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", s.process.Process.Pid))
+	used, err := footprint.Read(s.process.Process.Pid)
 	if err != nil {
 		b.Fatal(err)
 	}
-	pages, err := strconv.ParseInt(strings.Fields(string(text))[1], 10, 64)
-	if err != nil {
-		b.Fatal(err)
-	}
-	return pages * int64(os.Getpagesize())
+	return used.Resident
 }
 
 // chatCrowd is the clients of a server. A connection that ends early fails the benchmark.

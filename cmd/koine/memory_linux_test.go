@@ -60,7 +60,7 @@ func TestMemory(t *testing.T) {
 					t.Fatalf("after %s and %d messages %d MiB are resident, %d of them private, want less than %d", time.Since(began), load.sent.Load(), f.Resident>>20, f.Private>>20, row.bound>>20)
 				}
 			}
-			load.end(t)
+			load.endPublishing(t)
 			under := read()
 			if load.sent.Load() < 1000 {
 				t.Fatalf("only %d messages were published", load.sent.Load())
@@ -101,7 +101,7 @@ func newPublishing(t *testing.T, url string) *publishing {
 	}
 	channel := answer.Result.Channel.ID + answer.Result.Channel.ChannelID
 	p := &publishing{stop: make(chan struct{})}
-	t.Cleanup(func() { p.end(t) })
+	t.Cleanup(func() { p.endPublishing(t) })
 	for i := range publishers {
 		p.clients.Go(func() {
 			if err := p.publish(strings.TrimPrefix(url, "http://"), channel, i); err != nil {
@@ -112,8 +112,8 @@ func newPublishing(t *testing.T, url string) *publishing {
 	return p
 }
 
-// end stops the publishers. It may be called again.
-func (p *publishing) end(t *testing.T) {
+// endPublishing stops the publishers. It may be called again.
+func (p *publishing) endPublishing(t *testing.T) {
 	t.Helper()
 	select {
 	case <-p.stop:

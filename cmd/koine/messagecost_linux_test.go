@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,6 +14,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"koine/internal/footprint"
 )
 
 var (
@@ -203,11 +204,11 @@ func (c *dialectClient) awaitResult() error {
 // writtenBytes returns the bytes that the server gave to the volume.
 func writtenBytes(b *testing.B, s *server) int64 {
 	b.Helper()
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/io", s.process.Process.Pid))
+	used, err := footprint.Read(s.process.Process.Pid)
 	if err != nil {
 		b.Fatal(err)
 	}
-	return numberAfter(b, string(text), "\nwrite_bytes: ")
+	return used.Written
 }
 
 // keptBytes returns the used bytes of the log, the index and the index of texts.

@@ -87,7 +87,7 @@ var law = []layer{
 		"tests of all packages import it"},
 	{"koine/internal/w3c", []string{}, []string{},
 		"where the suites of the W3C are is the same for all tests that run them"},
-	{"koine/internal/fanoutbench", []string{}, []string{},
+	{"koine/internal/fanoutbench", []string{"koine/internal/footprint"}, []string{},
 		"it measures builds of any age, so it knows them by their command line and by HTTP alone"},
 	{"koine/internal/benchguard", []string{}, []string{},
 		"it measures builds of any age, so it knows them by their command line and by HTTP alone"},

@@ -42,7 +42,7 @@ func (r *Recorder) NoteOperation(o Slow, plan func() []string) {
 	if plan != nil {
 		o.Plan = plan()
 	}
-	r.slow.add(now, o)
+	r.slow.keepOperation(now, o)
 }
 
 // methodNotFound is the code of JSON-RPC for a method that does not exist.

@@ -61,7 +61,7 @@ func (r *Recorder) report(o Options) Report {
 	return Report{
 		Version: o.Version, Uptime: now.Sub(r.began), Statements: s.Statements, Revision: s.Revision,
 		Queue: s.QueueLength, QueueBound: s.QueueBound, Refused: s.Refused, Watchers: s.Watchers, MaxLag: s.MaxLag,
-		Waits: r.listWaits(), Slowest: r.slow.list(now), Shares: o.Memory, Use: readMemory(),
+		Waits: r.listWaits(), Slowest: r.slow.listSlowest(now), Shares: o.Memory, Use: readMemory(),
 	}
 }
 

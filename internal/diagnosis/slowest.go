@@ -59,8 +59,8 @@ func (s *slowest) wants(now time.Time, took time.Duration) bool {
 	return len(m.list) < perMinute || took > m.list[len(m.list)-1].Took
 }
 
-// add keeps an operation that ends now if it is slow enough.
-func (s *slowest) add(now time.Time, o Slow) {
+// keepOperation keeps an operation that ends now if it is slow enough.
+func (s *slowest) keepOperation(now time.Time, o Slow) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	m := s.at(now)
@@ -71,8 +71,8 @@ func (s *slowest) add(now time.Time, o Slow) {
 	}
 }
 
-// list returns the slowest operations of the last hour, the slowest first.
-func (s *slowest) list(now time.Time) []Slow {
+// listSlowest returns the slowest operations of the last hour, the slowest first.
+func (s *slowest) listSlowest(now time.Time) []Slow {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	all := []Slow{}

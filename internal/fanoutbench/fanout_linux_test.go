@@ -17,6 +17,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"koine/internal/footprint"
 )
 
 var (
@@ -293,13 +295,9 @@ func (s *side) processorTime(b *testing.B) (sum time.Duration) {
 
 func (s *side) residentBytes(b *testing.B) int64 {
 	b.Helper()
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", s.process.Process.Pid))
+	used, err := footprint.Read(s.process.Process.Pid)
 	if err != nil {
 		b.Fatal(err)
 	}
-	pages, err := strconv.ParseInt(strings.Fields(string(text))[1], 10, 64)
-	if err != nil {
-		b.Fatal(err)
-	}
-	return pages * int64(os.Getpagesize())
+	return used.Resident
 }

@@ -97,8 +97,8 @@ func (c *columns) readColumn(s *kg.Snapshot, to *column, p kg.IDPattern) error {
 	})
 }
 
-// fill sets the statements of the i-th entity.
-func (c *columns) fill(to *subject, i int) {
+// fillSubject sets the statements of the i-th entity.
+func (c *columns) fillSubject(to *subject, i int) {
 	for k := range c.lists {
 		list := &c.lists[k]
 		rows := to.rows[k][:0]
@@ -209,7 +209,7 @@ func (m *EntityMatch) yieldColumns(s *kg.Snapshot, c *columns, entities []kg.ID,
 			}
 		}
 		one.id, one.name = id, kg.Term{}
-		c.fill(one, i)
+		c.fillSubject(one, i)
 		if !yield(one, nil) {
 			return
 		}

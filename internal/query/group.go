@@ -201,7 +201,7 @@ func (t *GroupTable[T]) countMember(c *cell, fn AggregateFunction, m termNumber)
 	case CountDistinct:
 		return t.noteDistinct(c, m)
 	}
-	if err := t.members.load(m); err != nil {
+	if err := t.members.loadTerm(m); err != nil {
 		return err
 	}
 	v := &t.members.values[m]
@@ -267,7 +267,7 @@ func (t *GroupTable[T]) keyTerm(m termNumber) (kg.Term, error) {
 	if m == noTerm {
 		return kg.Term{}, nil
 	}
-	err := t.members.load(m)
+	err := t.members.loadTerm(m)
 	return t.members.values[m].term, err
 }
 

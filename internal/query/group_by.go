@@ -199,7 +199,7 @@ func statementValue(of StatementAttribute) extract[*testedStatement] {
 			id, _ := part.of(&f.row, &f.quad)
 			n, err := all.indexOfID(id)
 			if err == nil && of == ByGraph {
-				err = all.load(n)
+				err = all.loadTerm(n)
 			}
 			if err == nil && of == ByGraph && all.values[n].term == kg.DefaultGraph {
 				return to, nil

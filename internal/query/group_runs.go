@@ -21,8 +21,8 @@ type valueCount struct {
 	count           uint64
 }
 
-// walk counts the values of a predicate.
-func (c *valueCount) walk(s *kg.Snapshot, predicate kg.ID) error {
+// countValues counts the values of a predicate.
+func (c *valueCount) countValues(s *kg.Snapshot, predicate kg.ID) error {
 	if c.members != nil {
 		c.seen = make([]uint64, (c.members.Len()+63)/64)
 	}
@@ -109,7 +109,7 @@ func (l *EntityList) groupByRun(s *kg.Snapshot, by *EntityGrouping) (groups []Gr
 	}
 	predicate, known, err := s.ID(kg.IRI(by.names[0]))
 	if err == nil && known {
-		err = c.walk(s, predicate)
+		err = c.countValues(s, predicate)
 	}
 	if err == nil {
 		err = c.addNull(s, by.excludesNull())
@@ -235,7 +235,7 @@ func countSubjectsOf(s *kg.Snapshot, predicate kg.ID, sizes *groupSizes) (rows u
 	if err != nil {
 		return rows, err
 	}
-	return rows, c.end()
+	return rows, c.addGroups()
 }
 
 // groupByRun groups the statements of a pattern by one part of which only numbers are
@@ -254,7 +254,7 @@ func (l *StatementList) groupByRun(s *kg.Snapshot, p kg.IDPattern, by *Statement
 		return c.count([...]*kg.ID{&q.Subject, &q.Predicate, &q.Object}[part])
 	})
 	if err == nil {
-		err = c.end()
+		err = c.addGroups()
 	}
 	return endRuns(sizes, err)
 }
@@ -284,8 +284,8 @@ func (c *partCount) count(id *kg.ID) error {
 	return nil
 }
 
-// end adds the groups.
-func (c *partCount) end() error {
+// addGroups adds the groups.
+func (c *partCount) addGroups() error {
 	for i, id := range c.ids {
 		if err := c.sizes.add(id, c.counts[i]); err != nil {
 			return err

@@ -53,7 +53,7 @@ func (g *groupSizes) add(key kg.ID, count uint64) error {
 	}
 	group := sizedGroup{key, count}
 	if len(g.shape.having) > 0 {
-		if err := g.fill(&g.scratch, group, g.shape.havingReadsKeys); err != nil {
+		if err := g.fillGroup(&g.scratch, group, g.shape.havingReadsKeys); err != nil {
 			return err
 		}
 		if !g.shape.meetsHaving(&g.scratch) {
@@ -67,8 +67,8 @@ func (g *groupSizes) add(key kg.ID, count uint64) error {
 // placeholder stands for the term of a key that is not read.
 var placeholder = kg.Integer(0)
 
-// fill sets the terms of a group.
-func (g *groupSizes) fill(to *Group, group sizedGroup, key bool) (err error) {
+// fillGroup sets the terms of a group.
+func (g *groupSizes) fillGroup(to *Group, group sizedGroup, key bool) (err error) {
 	to.Count, to.Terms = group.count, append(to.Terms[:0], kg.Term{})
 	switch {
 	case group.key.IsZero():
@@ -90,7 +90,7 @@ func (g *groupSizes) shown() ([]Group, error) {
 	shown := topN[*Group, Group]{order: g.shape.order, compare: g.shape.compareGroups, n: g.shape.first}
 	for _, group := range g.top.all() {
 		var one Group
-		if err := g.fill(&one, group, true); err != nil {
+		if err := g.fillGroup(&one, group, true); err != nil {
 			return nil, err
 		}
 		if err := shown.add(&one, one); err != nil {

@@ -100,7 +100,7 @@ func (l *EntityList) collectWalked(s *kg.Snapshot, w *orderWalk, behind *ranked[
 	b := topN[*subject, kg.ID]{order: l.Order, compare: kg.ID.Compare}
 	var last valuespace.Value
 	for ; ; most-- {
-		row, more, err := w.next()
+		row, more, err := w.nextRow()
 		if !more || err != nil {
 			return nil, false, err
 		}
@@ -241,7 +241,7 @@ func newOrderWalk(s *kg.Snapshot, property kg.Term, descending bool, behind *ran
 	}
 	w.streams = append(w.streams, &valueStream{pull: pullFrom(sorted, behind, descending)})
 	for i := 0; i < len(w.streams); i++ {
-		if err := w.advance(i); err != nil {
+		if err := w.advanceStream(i); err != nil {
 			return nil, err
 		}
 		if w.streams[i] == nil {
@@ -252,8 +252,8 @@ func newOrderWalk(s *kg.Snapshot, property kg.Term, descending bool, behind *ran
 	return w, nil
 }
 
-// advance moves a stream to its next row and sets it to nil at its end.
-func (w *orderWalk) advance(i int) error {
+// advanceStream moves a stream to its next row and sets it to nil at its end.
+func (w *orderWalk) advanceStream(i int) error {
 	t := w.streams[i]
 	if t.unordered {
 		return nil
@@ -265,7 +265,7 @@ func (w *orderWalk) advance(i int) error {
 	return err
 }
 
-func (w *orderWalk) before(a, b *valueStream) bool {
+func (w *orderWalk) comesBefore(a, b *valueStream) bool {
 	if a.unordered || b.unordered {
 		return b.unordered
 	}
@@ -280,14 +280,14 @@ func compareWalked(a, b walkedRow, descending bool) int {
 	return cmp.Or(c, a.subject.Compare(b.subject))
 }
 
-// next returns the next statement. It returns false at the end of the order that the index has.
-func (w *orderWalk) next() (row walkedRow, more bool, err error) {
+// nextRow returns the next statement. It returns false at the end of the order that the index has.
+func (w *orderWalk) nextRow() (row walkedRow, more bool, err error) {
 	if len(w.streams) == 0 {
 		return row, false, nil
 	}
 	least := 0
 	for i, t := range w.streams {
-		if w.before(t, w.streams[least]) {
+		if w.comesBefore(t, w.streams[least]) {
 			least = i
 		}
 	}
@@ -296,7 +296,7 @@ func (w *orderWalk) next() (row walkedRow, more bool, err error) {
 		return row, false, nil
 	}
 	row = t.head
-	if err = w.advance(least); w.streams[least] == nil {
+	if err = w.advanceStream(least); w.streams[least] == nil {
 		w.streams = slices.Delete(w.streams, least, least+1)
 	}
 	return row, err == nil, err

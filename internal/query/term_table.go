@@ -48,15 +48,15 @@ func (m *termTable) indexOfID(id kg.ID) (termNumber, error) {
 	if n, ok := m.byID[id]; ok {
 		return n, nil
 	}
-	n, err := m.append(termValue{id: id})
+	n, err := m.appendValue(termValue{id: id})
 	if err == nil {
 		m.byID[id] = n
 	}
 	return n, err
 }
 
-// load reads the term of a member.
-func (m *termTable) load(n termNumber) error {
+// loadTerm reads the term of a member.
+func (m *termTable) loadTerm(n termNumber) error {
 	v := &m.values[n]
 	if v.id.IsZero() {
 		return nil
@@ -69,7 +69,7 @@ func (m *termTable) load(n termNumber) error {
 	return nil
 }
 
-func (m *termTable) append(v termValue) (termNumber, error) {
+func (m *termTable) appendValue(v termValue) (termNumber, error) {
 	if len(m.values) >= m.max {
 		return noTerm, m.tooMany()
 	}
@@ -82,7 +82,7 @@ func (m *termTable) indexOfTerm(t kg.Term) (termNumber, error) {
 	if n, ok := m.byTerm[t]; ok {
 		return n, nil
 	}
-	n, err := m.append(termValue{term: t, value: valuespace.Of(t)})
+	n, err := m.appendValue(termValue{term: t, value: valuespace.Of(t)})
 	if err == nil {
 		m.byTerm[t] = n
 	}

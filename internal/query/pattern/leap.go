@@ -156,7 +156,7 @@ type neighbours struct {
 	of     []uint32 // sorted for each number
 }
 
-func (n *neighbours) list(node uint32) []uint32 {
+func (n *neighbours) listOf(node uint32) []uint32 {
 	return n.of[n.starts[node]:n.starts[node+1]]
 }
 
@@ -209,7 +209,7 @@ func (g *gallop) reaches(v uint32) bool {
 
 func (o *leapOp) processRow() bool {
 	o.step.runs++
-	if o.levels == nil && !o.load() {
+	if o.levels == nil && !o.readPredicates() {
 		return false
 	}
 	more := o.bindLevel(0)
@@ -256,7 +256,7 @@ func (o *leapOp) bindLevel(k int) bool {
 func (l *leapLevel) chooseValues(at []uint32) (values []uint32) {
 	l.others = l.others[:0]
 	for i, b := range l.bound {
-		list := b.pairs.list(at[b.level])
+		list := b.pairs.listOf(at[b.level])
 		if i > 0 && len(list) >= len(values) {
 			l.others = append(l.others, gallop{list})
 			continue
@@ -302,8 +302,8 @@ func (o *leapOp) keepPace() bool {
 	return o.m.err == nil
 }
 
-// load reads the predicates of the triples.
-func (o *leapOp) load() bool {
+// readPredicates reads the predicates of the triples.
+func (o *leapOp) readPredicates() bool {
 	plan := o.step.leap
 	pairs := map[kg.ID][][2]uint32{}
 	for _, t := range plan.triples {
