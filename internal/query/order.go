@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"koine/internal/query/path"
+	"koine/internal/query/pattern"
 	"koine/internal/query/valuespace"
 	"koine/kg"
 	"koine/kg/base"
@@ -321,10 +322,10 @@ func labelKey(s *subject, wanted []int) (v valuespace.Value, there bool, err err
 	return valuespace.Value{Kind: valuespace.KindText, Text: t.Value()}, !t.IsZero(), err
 }
 
-// Compare returns a comparison of terms by value, in this order.
-func (o MatchOrder) Compare() func(a, b kg.Term) int {
+// SortKey returns the key of a pattern's rows.
+func (o MatchOrder) SortKey() pattern.Order {
 	k := sortKey{o.Direction == Descending, o.Nulls == NullsFirst}
-	return func(a, b kg.Term) int {
+	return pattern.Order{Var: o.Var, ByValue: true, Descending: k.descending, Compare: func(a, b kg.Term) int {
 		return k.compare(rankKey{valuespace.Of(a), a.IsZero()}, rankKey{valuespace.Of(b), b.IsZero()})
-	}
+	}}
 }

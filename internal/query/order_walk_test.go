@@ -40,7 +40,7 @@ func mixedLiterals(random *rand.Rand) []kg.Term {
 
 // mixedStore is a store in which the properties urn:p0 to urn:p3 have values: few in urn:p0,
 // literals of all kinds in urn:p1, also resources in urn:p2, and in urn:p3 those with ids in order.
-func mixedStore(t *testing.T, random *rand.Rand) *kg.Store {
+func mixedStore(t *testing.T, random *rand.Rand, statements int) *kg.Store {
 	t.Helper()
 	store, err := kg.Open(t.TempDir(), kg.Options{Governor: kg.Governor{Access: secretGraphs{}}})
 	if err != nil {
@@ -54,7 +54,7 @@ func mixedStore(t *testing.T, random *rand.Rand) *kg.Store {
 	literals := mixedLiterals(random)
 	for range 3 {
 		if _, err := store.Update(t.Context(), kg.Meta{Principal: kg.Principal{ID: "agent://root"}}, func(tx *kg.Tx) error {
-			for range 500 {
+			for range statements / 3 {
 				q := kg.Quad{Subject: kg.IRI(fmt.Sprint("urn:s", random.IntN(300))), Predicate: kg.IRI("urn:p1"), Object: literals[random.IntN(len(literals))], Graph: kg.DefaultGraph}
 				switch random.IntN(8) {
 				case 0:
@@ -105,7 +105,7 @@ func eachView(t *testing.T, store *kg.Store, fn func(*kg.Snapshot)) {
 // A page that is found by a walk over the values is the one that ranking all entities finds.
 func TestWalkedPages(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
-	store := mixedStore(t, random)
+	store := mixedStore(t, random, 1500)
 	walked := map[string]int{}
 	eachView(t, store, func(s *kg.Snapshot) {
 		for range 80 {
@@ -168,7 +168,7 @@ func TestWalkedPages(t *testing.T) {
 // The ranges of a condition cover all values that meet it.
 func TestRangesCover(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
-	store := mixedStore(t, random)
+	store := mixedStore(t, random, 1500)
 	raws := []string{`0`, `-0`, `1`, `1.5`, `-1.5`, `50`, `9007199254740992`, `9007199254740993`, `9223372036854775807`, `1e19`, `-1e19`, `1e300`, `true`, `false`, `""`, `"a"`, `"abcdefg"`, `"abcdefgh"`, `"abcdefgg"`, `"b"`, `"2020-01-01"`, `"2020-01-01Z"`, `"2020-01-01T00:00:00.001Z"`, `"2020-01-01T00:00:00.0012Z"`, `"12020-01-01"`, `"-0001-01-01"`, `"0001-01-01T00:00:00Z"`, `"yes"`}
 	narrowed := 0
 	eachView(t, store, func(s *kg.Snapshot) {
@@ -225,7 +225,7 @@ func TestRangesCover(t *testing.T) {
 // either direction, in an order, with its count, and from any cursor.
 func TestRangedStatements(t *testing.T) {
 	random := rand.New(rand.NewPCG(5, 6))
-	store := mixedStore(t, random)
+	store := mixedStore(t, random, 1500)
 	raws := []string{`0`, `5`, `-1.5`, `true`, `""`, `"abcdefg"`, `"2020-01-01"`, `"2020-01-01T00:00:00.001Z"`}
 	pages := 0
 	eachView(t, store, func(s *kg.Snapshot) {

@@ -114,7 +114,7 @@ func (c *matchList) checkVariables(selected []string, order []query.MatchOrder) 
 		if among := c.shownNames(); !slices.Contains(among, by.Var) {
 			return query.UnknownVariable(by.Var, among).At("orderBy[" + strconv.Itoa(i) + "].var")
 		}
-		c.order = append(c.order, pattern.Order{Var: by.Var, Compare: by.Compare()})
+		c.order = append(c.order, by.SortKey())
 	}
 	return nil
 }

@@ -11,22 +11,24 @@ import (
 // same pattern, options and view at the same revision only. It is not sealed: the
 // caller that exposes it must ensure this. Layout:
 //
-//	layout  1 byte: 3 if the cursor counts rows, 4 if it has an outermost row;
-//	        2 more if the pattern has texts
-//	state   8 bytes, layouts 5 and 6 only: the state of the texts' hits
+//	layout  1 byte: 3 if the cursor counts rows, 4 if it has an outermost row,
+//	        7 if it counts rows of an order; 2 more if the pattern has texts
+//	state   8 bytes, layouts 5, 6 and 9 only: the state of the texts' hits
 //	orders  uvarint length, then one byte for each element of each group, in the
-//	        order in which groups are planned: the element's index
+//	        order in which groups are planned: the element's index; empty in
+//	        layouts 7 and 9
 //	count   uvarint: rows returned since the outermost one, or in all
 //	quad    36 bytes, layouts 4 and 6 only: the outermost row; of a text the
 //	        resource four times
 //
-// The join orders determine the order of rows. They are part of the cursor
-// because the planner may choose others the next time. Layouts 1 and 2 belong to
-// builds with a different order of rows and are rejected as foreign.
+// The join orders determine the order of rows that are not sorted. They are part of the cursor
+// because the planner may choose others the next time. Layouts 1 and 2, and layouts 3 and 5 of
+// sorted rows, belong to builds with a different order of rows and are rejected as foreign.
 const (
-	countLayout = 3
-	outerLayout = 4
-	withTexts   = 2 // added to either
+	countLayout  = 3
+	outerLayout  = 4
+	sortedLayout = 7
+	withTexts    = 2 // added to each
 
 	stateBytes = 8
 )
@@ -40,11 +42,15 @@ type cursor struct {
 	orders []byte
 	count  uint64
 	outer  *kg.IDQuad
+	sorted bool // the rows are in an order of the query
 }
 
 func (p cursor) appendTo(b []byte) []byte {
 	layout := byte(countLayout)
-	if p.outer != nil {
+	switch {
+	case p.sorted:
+		layout = sortedLayout
+	case p.outer != nil:
 		layout = outerLayout
 	}
 	if p.state != nil {
@@ -64,18 +70,23 @@ func (p cursor) appendTo(b []byte) []byte {
 
 // parseCursor decodes a cursor. It accepts only the output of append.
 func parseCursor(b []byte) (p cursor, err error) {
-	if len(b) == 0 || b[0] < countLayout || b[0] > outerLayout+withTexts {
+	if len(b) == 0 {
 		return p, errForeign
 	}
 	layout, b := b[0], b[1:]
-	if layout > outerLayout {
+	switch layout {
+	case countLayout, outerLayout, sortedLayout:
+	case countLayout + withTexts, outerLayout + withTexts, sortedLayout + withTexts:
 		if len(b) < stateBytes {
 			return p, errForeign
 		}
 		layout, p.state, b = layout-withTexts, slices.Clone(b[:stateBytes]), b[stateBytes:]
+	default:
+		return p, errForeign
 	}
+	p.sorted = layout == sortedLayout
 	n, b, ok := readUvarint(b)
-	if !ok || n > maxCursorOrders || n > uint64(len(b)) {
+	if !ok || p.sorted && n > 0 || n > maxCursorOrders || n > uint64(len(b)) {
 		return p, errForeign
 	}
 	p.orders = append(make([]byte, 0, n), b[:n]...)

@@ -43,7 +43,8 @@
 // callers that read all rows in any order, triples that form a cycle are read as whole
 // predicates and joined in memory, one variable after the other (leapPlan), if that
 // costs less.
-// Only Distinct and Order hold rows in memory.
+// Only Distinct and Order hold rows in memory. The first rows of an order by values may be
+// found by a scan in that order, which ends with them (orderedScan).
 //
 // An evaluation can resume from a cursor of an earlier one. A cursor holds a row
 // of the outermost scan and the number of rows returned since; without an

@@ -35,10 +35,13 @@ type Query struct {
 }
 
 // Order sorts rows by a variable. Compare gets two of its terms, the zero Term for
-// unbound. Rows that are equal in all keys keep a stable order.
+// unbound. Rows that are equal in all keys are in the order of their ids.
 type Order struct {
 	Var     string
 	Compare func(a, b kg.Term) int
+	// ByValue says that Compare orders terms by valuespace.Value.Order, in the direction of
+	// Descending, so that the index may have their order.
+	ByValue, Descending bool
 }
 
 // Evaluation is a planned query on a snapshot. Its rows can be read once, by one
@@ -52,9 +55,10 @@ type Evaluation struct {
 	columns  []int // compared by Distinct
 	keys     []int // columns of Order
 	skip     uint64
-	returned uint64 // rows returned, with Distinct or Order
-	outer    bool   // cursors have an outermost row
-	state    []byte // of the texts' hits; nil without texts
+	returned uint64       // rows returned, with Distinct or Order
+	outer    bool         // cursors have an outermost row
+	state    []byte       // of the texts' hits; nil without texts
+	ordered  *orderedScan // nil if all rows are found and sorted
 }
 
 // Evaluate plans the query; planning reads a few statements.
@@ -97,6 +101,9 @@ func (p *Pattern) planQuery(ctx context.Context, q Query, by *planner) (*Evaluat
 	}
 	if e.planner.foreign || len(e.planner.forced) > 0 {
 		return nil, errForeign
+	}
+	if e.ordered, err = e.planOrderedScan(root); err != nil {
+		return nil, err
 	}
 	e.machine.row = make([]kg.ID, e.planner.next)
 	for name, id := range q.Bound {
@@ -151,7 +158,13 @@ func (e *Evaluation) applyCursor() error {
 	if !bytes.Equal(at.state, e.state) {
 		return errTextsChanged()
 	}
-	e.planner.forced = at.orders
+	ordered := len(e.query.Order) > 0
+	if at.sorted != ordered {
+		return errForeign
+	}
+	if !ordered {
+		e.planner.forced = at.orders
+	}
 	e.returned = at.count
 	e.machine.outer = outerScan{from: at.outer, skip: at.count}
 	if e.isSorted() {
@@ -239,6 +252,8 @@ func (e *Evaluation) run(end op) {
 func (e *Evaluation) Cursor() []byte {
 	at := cursor{orders: e.planner.orders, count: e.returned, state: e.state}
 	switch {
+	case len(e.query.Order) > 0:
+		at.orders, at.sorted = nil, true
 	case e.isSorted():
 	case e.outer && e.machine.outer.any:
 		at.outer, at.count = &e.machine.outer.at, e.machine.outer.rows

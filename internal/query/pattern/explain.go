@@ -5,7 +5,8 @@ import "fmt"
 // Step describes one step of a plan. Steps run in order, each once for every row
 // of the step before it.
 type Step struct {
-	// Kind is range (a scan of the values that a filter admits), text (finds all hits), text test (tests whether a row is one), scan (the first of a group), join (a scan for each row), merge
+	// Kind is range (a scan of the values that a filter admits), order (a scan in the order of the
+	// values that ends with the page), text (finds all hits), text test (tests whether a row is one), scan (the first of a group), join (a scan for each row), merge
 	// (a scan or join that walks other triples beside it), leapfrog (joins the triples of a
 	// cycle, of which it reads the whole predicates), path, filter, union,
 	// optional, notExists or compare.
@@ -44,18 +45,21 @@ func (e *Evaluation) explainPlan(p *plan) []Step {
 		switch s.kind {
 		case scanStep, pathStep:
 			step.Pattern = s.triple.source.String()
-			step.Kind = "scan"
-			if joined {
+			switch step.Kind = "scan"; {
+			case joined:
 				step.Kind = "join"
-			} else if s.ranged {
+			case s.walked:
+				step.Kind = "order"
+			case s.ranged:
 				step.Kind = "range"
 			}
 			if s.kind == pathStep {
 				step.Kind = "path"
 			}
 			for _, c := range s.merged {
-				step.Kind = "merge"
-				step.Merged = append(step.Merged, c.triple.source.String())
+				if step.Merged = append(step.Merged, c.triple.source.String()); !s.walked {
+					step.Kind = "merge"
+				}
 			}
 			joined = true
 		case textStep:

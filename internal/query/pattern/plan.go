@@ -27,6 +27,7 @@ type step struct {
 	triple *boundTriple
 	order  string  // index that the triple is read from
 	ranged bool    // a scan of the objects in the triple's ranges only
+	walked bool    // a scan in the order of the values of the objects
 	merged []check // triples merged with the scan
 	filter *boundFilter
 	absent *notExists

@@ -47,7 +47,7 @@ func (s *rowSet) add(r Row) (shown Row, isNew bool, err error) {
 // dropped.
 const truncateAt = 16 << 10
 
-// rowBuffer is a row buffer. Rows are in order of arrival or, after truncation, in
+// rowBuffer holds rows. Rows are in order of arrival or, after truncation, in
 // the order of the query.
 type rowBuffer struct {
 	ids []kg.ID
@@ -68,12 +68,8 @@ func (e *Evaluation) yieldOrdered(yield func(Row, error) bool) {
 		kept.ids = append(kept.ids, r...)
 		return true
 	}
-	if e.query.Distinct {
-		end.seen = newRowSet(e.columns, e.machine.limits.BufferedRows)
-	}
-	e.run(end)
+	err := e.collectRows(&kept, end)
 	var order []int
-	err := e.machine.err
 	if err == nil {
 		order, err = e.sortRows(kept.ids, kept.n)
 	}
@@ -89,12 +85,36 @@ func (e *Evaluation) yieldOrdered(yield func(Row, error) bool) {
 	}
 }
 
+// collectRows collects the rows to sort: by an ordered scan if that suffices.
+func (e *Evaluation) collectRows(kept *rowBuffer, end *rowOp) error {
+	forget := func() {
+		if e.query.Distinct {
+			end.seen = newRowSet(e.columns, e.machine.limits.BufferedRows)
+		}
+	}
+	forget()
+	if e.ordered != nil {
+		if whole, err := e.collectOrdered(kept, end); whole || err != nil {
+			e.plan = e.ordered.plan
+			return err
+		}
+		forget()
+	}
+	e.run(end)
+	return e.machine.err
+}
+
+// wantedRows returns how many rows of the order the caller may read, with those before the cursor.
+func (e *Evaluation) wantedRows() int {
+	return int(min(e.skip, uint64(e.machine.limits.BufferedRows))) + e.query.First
+}
+
 // makeRoom makes room for one more row. If the query reads a limited number of rows,
 // it drops those beyond the limit from time to time.
 func (e *Evaluation) makeRoom(kept *rowBuffer) error {
 	most, asked := e.machine.limits.BufferedRows, kept.n
 	if e.query.First > 0 {
-		asked = int(min(e.skip, uint64(most))) + e.query.First
+		asked = e.wantedRows()
 	}
 	if kept.n < most && (asked >= kept.n/2 || kept.n < truncateAt) {
 		return nil
@@ -115,7 +135,8 @@ func (e *Evaluation) makeRoom(kept *rowBuffer) error {
 	return nil
 }
 
-// sortRows returns the indexes of the rows in order. Each distinct value of a column
+// sortRows returns the indexes of the rows in order. The order does not depend on that in which
+// they were found, so that each page may be found in another way. Each distinct value of a column
 // is decoded and ranked once; rows then compare by rank.
 func (e *Evaluation) sortRows(kept []kg.ID, n int) ([]int, error) {
 	width := len(e.pattern.names)
@@ -142,13 +163,14 @@ func (e *Evaluation) sortRows(kept []kg.ID, n int) ([]int, error) {
 	for i := range order {
 		order[i] = i
 	}
-	slices.SortStableFunc(order, func(a, b int) int {
+	slices.SortFunc(order, func(a, b int) int {
+		a, b = a*width, b*width
 		for k, column := range e.keys {
-			if c := cmp.Compare(ranks[k][kept[a*width+column]], ranks[k][kept[b*width+column]]); c != 0 {
+			if c := cmp.Compare(ranks[k][kept[a+column]], ranks[k][kept[b+column]]); c != 0 {
 				return c
 			}
 		}
-		return 0
+		return slices.CompareFunc(kept[a:a+width], kept[b:b+width], kg.ID.Compare)
 	})
 	return order, nil
 }

@@ -44,13 +44,7 @@ func (o *scanOp) processRow() bool {
 	if !ok {
 		return true
 	}
-	o.nfree = 0
-	for i, at := range t.nodes {
-		if at.slot >= 0 && o.m.row[at.slot].IsZero() {
-			o.free[o.nfree] = i
-			o.nfree++
-		}
-	}
+	o.findFree()
 	if t.oneOf == nil {
 		return o.scanPattern(p, o.resumePoint(p))
 	}
@@ -64,6 +58,17 @@ func (o *scanOp) processRow() bool {
 		}
 	}
 	return true
+}
+
+// findFree finds the positions whose variables the current row leaves unbound.
+func (o *scanOp) findFree() {
+	o.nfree = 0
+	for i, at := range o.step.triple.nodes {
+		if at.slot >= 0 && o.m.row[at.slot].IsZero() {
+			o.free[o.nfree] = i
+			o.nfree++
+		}
+	}
 }
 
 // resumePoint returns the quad at which the outermost scan resumes, nil for others.
