@@ -17,8 +17,11 @@ rows="reads badger messages steady fanout memory start load"
 times() { awk -v n="$1" -v s="$SCALE" 'BEGIN { n = int(n * s); print n < 1 ? 1 : n }'; }
 bench() { go test -run '^$' -timeout 2h "$@"; }
 
-# One entity over HTTP by 16 clients, beside an echo.
-row_reads() { bench -bench OneEntity -benchtime "$(times 60)x" ./a2a; }
+# One entity over HTTP by 16 clients, beside an echo; films and two hops, beside bare Badger.
+row_reads() {
+  bench -bench OneEntity -benchtime "$(times 60)x" ./a2a
+  bench -bench Reads -benchtime "$(times 20)x" ./internal/readbench -koine "this=$work/koine"
+}
 # Subjects, hops, loads and updates, beside Badger with the same keys.
 row_badger() { (cd kg && bench -bench 'BulkLoad|OnlineLoad|Updates|Subject|TwoHops' -benchtime "$(times 10)x" .); }
 # Durable messages over the network, beside JetStream with a sync for each.

@@ -91,6 +91,8 @@ var law = []layer{
 		"where the suites of the W3C are is the same for all tests that run them"},
 	{"koine/internal/fanoutbench", []string{"koine/internal/footprint"}, []string{},
 		"it measures builds of any age, so it knows them by their command line and by HTTP alone"},
+	{"koine/internal/readbench", []string{"koine/internal/garbage"}, []string{"github.com/dgraph-io/badger/v4"},
+		"it measures builds of any age, so it knows them by their command line and by HTTP alone; its twin has the same limit of garbage and the same Badger"},
 	{"koine/internal/benchguard", []string{}, []string{},
 		"it measures builds of any age, so it knows them by their command line and by HTTP alone"},
 	{"koine/internal/rest", []string{"koine/kg", "koine/internal/plainjson", "koine/internal/sse"}, []string{},
