@@ -1,6 +1,7 @@
 package kg
 
 import (
+	"bufio"
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
@@ -17,9 +18,8 @@ import (
 	"koine/kg/internal/datadir"
 )
 
-const (
-	backupChunk = 256 << 10
-)
+// backupChunk is the size of the pieces in which a backup is written: most records are smaller.
+const backupChunk = 256 << 10
 
 // BackupOptions configures Backup. The zero value makes a full backup.
 type BackupOptions struct {
@@ -272,17 +272,18 @@ func (b *backup) copyPieces(ctx context.Context, out *backupWriter, kind byte, c
 	}
 }
 
-// backupWriter writes the stream and its checksum.
+// backupWriter writes the stream and its checksum, in pieces of backupChunk.
 type backupWriter struct {
-	w       io.Writer
+	w       *bufio.Writer // to out and sum
+	out     io.Writer
 	sum     hash.Hash
 	records uint64
 	buf     []byte
 }
 
-func newBackupWriter(w io.Writer) *backupWriter {
+func newBackupWriter(out io.Writer) *backupWriter {
 	sum := sha256.New()
-	return &backupWriter{w: io.MultiWriter(w, sum), sum: sum}
+	return &backupWriter{w: bufio.NewWriterSize(io.MultiWriter(out, sum), backupChunk), out: out, sum: sum}
 }
 
 func (w *backupWriter) writeHeader(info BackupInfo) error {
@@ -310,11 +311,14 @@ func (w *backupWriter) writeRecord(kind byte, content []byte) error {
 // writeEnd writes the end record, unless the backup has failed.
 func (w *backupWriter) writeEnd(failed error) error {
 	if failed != nil {
-		return nil
+		return w.w.Flush() // a reader sees how far it went
 	}
 	if err := w.writeRecord(archive.BackupEnd, binary.AppendUvarint(nil, w.records)); err != nil {
 		return err
 	}
-	_, err := w.w.Write(w.sum.Sum(nil))
+	if err := w.w.Flush(); err != nil {
+		return err
+	}
+	_, err := w.out.Write(w.sum.Sum(nil))
 	return err
 }

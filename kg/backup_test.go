@@ -330,3 +330,32 @@ func TestRestoreCutShort(t *testing.T) {
 		t.Errorf("Restore: %v, want INVALID", err)
 	}
 }
+
+// pieceCounter counts the writes that a backup consists of.
+type pieceCounter struct{ writes, bytes int }
+
+func (c *pieceCounter) Write(b []byte) (int, error) {
+	c.writes++
+	c.bytes += len(b)
+	return len(b), nil
+}
+
+// A backup of many small commits is written in large pieces: each write is a system call, or
+// wakes a reader.
+func TestBackupIsWrittenInPieces(t *testing.T) {
+	t.Parallel()
+	const commits, leastPiece = 2000, 64 << 10
+	s := openStore(t, t.TempDir(), kg.Options{})
+	for i := range commits {
+		if err := addOne(s, within(t), kg.Quad{Subject: kg.IRI("urn:s"), Predicate: kg.IRI("urn:p"), Object: kg.Integer(int64(i))}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var to pieceCounter
+	if _, err := s.Maintenance().Backup(within(t), &to, kg.BackupOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if most := to.bytes/leastPiece + 3; to.writes > most {
+		t.Errorf("%d writes for %d bytes of %d commits, want at most %d", to.writes, to.bytes, commits, most)
+	}
+}

@@ -22,6 +22,7 @@ import (
 	"io"
 	"math"
 	"os"
+	"sync/atomic"
 
 	"github.com/hashicorp/raft-wal/types"
 )
@@ -52,8 +53,9 @@ type metaStore struct {
 	lenient  bool // do not refuse a log with lost entries
 
 	body   metaBody
-	next   int  // file to write first: never the only valid one
-	uneven bool // the files differ, or one is not legible
+	closed atomic.Pointer[[]types.SegmentInfo] // of body: for any goroutine, and unchanged
+	next   int                                 // file to write first: never the only valid one
+	uneven bool                                // the files differ, or one is not legible
 	failed error
 }
 
@@ -82,7 +84,27 @@ func openMeta(files types.VFS, dir string, readOnly bool) (*metaStore, error) {
 	if best.Version != metaVersion {
 		return nil, fmt.Errorf("%w: metadata %d", ErrVersion, best.Version)
 	}
+	m.noteClosed()
 	return m, checkSegments(best.State)
+}
+
+// noteClosed notes the closed segments of the metadata.
+func (m *metaStore) noteClosed() {
+	closed := make([]types.SegmentInfo, 0, len(m.body.State.Segments))
+	for _, seg := range m.body.State.Segments {
+		if !seg.SealTime.IsZero() {
+			closed = append(closed, seg)
+		}
+	}
+	m.closed.Store(&closed)
+}
+
+// closedSegments returns the segments that no append reaches anymore. It is safe for concurrent use.
+func (m *metaStore) closedSegments() []types.SegmentInfo {
+	if list := m.closed.Load(); list != nil {
+		return *list
+	}
+	return nil
 }
 
 // refuseUnlessNew distinguishes a log that was never begun (no metadata, or its first write
@@ -190,7 +212,9 @@ func (m *metaStore) CommitState(s types.PersistentState) error {
 	m.body.Version = metaVersion
 	m.body.Sequence++
 	m.body.State = s
-	m.failed = m.writeBoth()
+	if m.failed = m.writeBoth(); m.failed == nil {
+		m.noteClosed()
+	}
 	return m.failed
 }
 

@@ -52,8 +52,14 @@ func (l *Log) Entries(from, to uint64) iter.Seq2[Entry, error] {
 		if last == 0 {
 			return
 		}
+		in := l.newOrderedReader()
+		defer in.Close()
 		for index := from; index <= to; index++ {
-			payload, err := l.Read(index)
+			var payload []byte
+			f, _, err := l.readFrameFrom(in, index, nil)
+			if err == nil {
+				payload, err = unpack(f)
+			}
 			if err != nil {
 				yield(Entry{Index: index}, err)
 				return
@@ -81,8 +87,10 @@ func (l *Log) Verify(ctx context.Context, progress func(done, total uint64)) err
 	}
 	total := last - first + 1
 	var frames, room []byte // reused buffers for frames and payloads
+	in := l.newOrderedReader()
+	defer in.Close()
 	for index := first; index <= last; index++ {
-		f, _, err := l.readFrameInto(index, frames)
+		f, _, err := l.readFrameFrom(in, index, frames)
 		if err != nil {
 			return err
 		}
@@ -111,14 +119,19 @@ func (l *Log) stillOpen() error {
 	return nil
 }
 
-// readFrame reads one entry, checks it and its link, and returns its hash.
-func (l *Log) readFrame(index uint64) (frame, [sha256.Size]byte, error) {
-	return l.readFrameInto(index, nil)
+// frameSource reads the bytes of an entry, into room if that is large enough.
+type frameSource interface {
+	rawFrame(index uint64, room []byte) ([]byte, error)
 }
 
-// readFrameInto is entry with a buffer for the frame.
-func (l *Log) readFrameInto(index uint64, room []byte) (frame, [sha256.Size]byte, error) {
-	f, hash, err := l.readLone(index, room)
+// readFrame reads one entry, checks it and its link, and returns its hash.
+func (l *Log) readFrame(index uint64) (frame, [sha256.Size]byte, error) {
+	return l.readFrameFrom(l, index, nil)
+}
+
+// readFrameFrom is readFrame with a source and a buffer for the frame.
+func (l *Log) readFrameFrom(from frameSource, index uint64, room []byte) (frame, [sha256.Size]byte, error) {
+	f, hash, err := l.readLone(from, index, room)
 	if err != nil {
 		return frame{}, hash, err
 	}
@@ -147,13 +160,13 @@ func (l *Log) hashBefore(index uint64) ([sha256.Size]byte, error) {
 	if hash, ok := l.hashes.get(index - 1); ok {
 		return hash, nil
 	}
-	_, hash, err := l.readLone(index-1, nil)
+	_, hash, err := l.readLone(l, index-1, nil)
 	return hash, err
 }
 
 // readLone reads one entry and checks it without its neighbours.
-func (l *Log) readLone(index uint64, room []byte) (frame, [sha256.Size]byte, error) {
-	raw, err := l.rawFrame(index, room)
+func (l *Log) readLone(from frameSource, index uint64, room []byte) (frame, [sha256.Size]byte, error) {
+	raw, err := from.rawFrame(index, room)
 	if err != nil {
 		return frame{}, [sha256.Size]byte{}, err
 	}

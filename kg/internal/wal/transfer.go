@@ -46,8 +46,10 @@ func (f Frame) Payload() ([]byte, error) {
 // Frames yields the entries from … to in stored form, checked as by Read.
 func (l *Log) Frames(from, to uint64) iter.Seq2[Frame, error] {
 	return func(yield func(Frame, error) bool) {
+		in := l.newOrderedReader()
+		defer in.Close()
 		for index := from; index <= to; index++ {
-			f, hash, err := l.readFrame(index)
+			f, hash, err := l.readFrameFrom(in, index, nil)
 			if err == nil {
 				_, err = unpack(f)
 			}
