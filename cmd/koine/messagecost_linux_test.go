@@ -7,6 +7,9 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -21,6 +24,7 @@ import (
 var (
 	costlyMessages = flag.Int("messages", 100_000, "how many messages BenchmarkMessages counts in a round, after a fifth as many")
 	costBeside     = flag.String("messages.beside", "", "another build of the `program`, measured by BenchmarkMessages in turns with this one")
+	costProfile    = flag.String("messages.profile", "", "`directory` for a profile of processor time and one of the heap of each round of BenchmarkMessages; taking them costs time itself")
 )
 
 // BenchmarkMessages publishes messages over HTTP to the program in a process of its own, and
@@ -94,7 +98,11 @@ func reportMessages(b *testing.B, prefix string, costs []messageCost) {
 
 func costOfMessages(b *testing.B, binary string, channels, publishers, n int) (cost messageCost) {
 	b.Helper()
-	s, url := startProgram(b, serveCommandLine(binary, "")...)
+	var arguments []string
+	if *costProfile != "" {
+		arguments = []string{"--debug-listen", "127.0.0.1:0"}
+	}
+	s, url := startProgram(b, serveCommandLine(binary, "", arguments...)...)
 	crowd := &chatCrowd{b: b, url: url, address: strings.TrimPrefix(url, "http://")}
 	ids := make([]string, channels)
 	for i := range ids {
@@ -149,8 +157,10 @@ func costOfMessages(b *testing.B, binary string, channels, publishers, n int) (c
 		}
 	}()
 	kept, written, spent, began := keptBytes(b, crowd), writtenBytes(b, s), cpuTime(b, s), time.Now()
+	profiled := profileMessages(b, s, fmt.Sprintf("%d-%d-%d", channels, publishers, began.Unix()))
 	send(warm, warm+n)
 	took := time.Since(began)
+	profiled()
 	settle(b, s)
 	each := func(of int64) float64 { return float64(of) / float64(n) }
 	cost.processor = each(int64(cpuTime(b, s)-spent)) / 1000
@@ -166,6 +176,40 @@ func costOfMessages(b *testing.B, binary string, channels, publishers, n int) (c
 	}
 	<-s.ended
 	return cost
+}
+
+// profileMessages begins a profile of the program if one is asked for, and returns a function that
+// waits until it is written.
+func profileMessages(b *testing.B, s *server, name string) (wait func()) {
+	b.Helper()
+	if *costProfile == "" {
+		return func() {}
+	}
+	found := regexp.MustCompile(`debug pages.*url=(\S+)`).FindStringSubmatch(s.log.String())
+	if found == nil {
+		b.Fatal("no debug pages in", s.log)
+	}
+	save := func(page, kind string) {
+		resp, err := http.Get(found[1] + "debug/pprof/" + page)
+		if err != nil {
+			b.Error(err)
+			return
+		}
+		defer resp.Body.Close()
+		raw, err := io.ReadAll(resp.Body)
+		if err == nil {
+			err = os.WriteFile(filepath.Join(*costProfile, name+"."+kind), raw, 0o666)
+		}
+		if err != nil {
+			b.Error(err)
+		}
+	}
+	var all sync.WaitGroup
+	all.Go(func() { save("profile?seconds=15", "cpu") })
+	return func() {
+		save("heap", "heap")
+		all.Wait()
+	}
 }
 
 // awaitResult reads a response with a Content-Length, with as little work as possible.

@@ -46,10 +46,11 @@ const (
 )
 
 // MaxGathered and MaxGatheredBytes bound the texts of commits that are gathered before they are
-// indexed.
+// indexed. They keep the commits' terms in memory, and the ids of terms that came long ago are
+// no longer cached.
 const (
-	MaxGathered      = 1 << 16
-	MaxGatheredBytes = 16 << 20
+	MaxGathered      = 1 << 13
+	MaxGatheredBytes = 4 << 20
 )
 
 // restShare is how long indexing rests after a time of work, while commits come, no search
@@ -433,6 +434,12 @@ type gathered struct {
 func (g *gathered) isFull() bool  { return len(g.list) >= MaxGathered || g.bytes >= MaxGatheredBytes }
 func (g *gathered) isEmpty() bool { return len(g.list) == 0 }
 
+// clear empties the list, and keeps its room.
+func (g *gathered) clear() {
+	clear(g.list)
+	g.list, g.bytes = g.list[:0], 0
+}
+
 // addCommit adds the texts of statements that a commit made or removed, and the vectors of
 // assertions.
 func (g *gathered) addCommit(c *kg.Commit) {
@@ -490,7 +497,7 @@ func (s *Service) changeTexts(ctx context.Context, g *gathered) error {
 			return err
 		}
 	}
-	*g = gathered{}
+	g.clear()
 	return nil
 }
 

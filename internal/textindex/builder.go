@@ -57,6 +57,20 @@ func newBuilder() *builder {
 	return &builder{docs: map[key]uint32{}, numbers: map[string]uint32{}, known: map[string]uint32{}}
 }
 
+// startAnew returns an empty builder with the room of b, which must not be used any more. Its words
+// are forgotten: most words of texts are rare, such as numbers and names.
+func (b *builder) startAnew() *builder {
+	clear(b.docs)
+	clear(b.numbers)
+	clear(b.known)
+	clear(b.terms)
+	clear(b.words)
+	return &builder{
+		docs: b.docs, keys: b.keys[:0], lengths: b.lengths[:0], ends: b.ends[:0], dropped: b.dropped[:0], places: b.places[:0],
+		terms: b.terms[:0], numbers: b.numbers, known: b.known, words: b.words[:0], found: b.found[:0],
+	}
+}
+
 // isFull reports whether the texts are enough for a segment.
 func (b *builder) isFull() bool {
 	return len(b.keys) >= maxPendingTexts || len(b.places) >= maxPendingPlaces
@@ -103,7 +117,8 @@ func (b *builder) wordAt(text string, at words.Span) uint32 {
 	if ok {
 		return n
 	}
-	w := at.WordIn(text)
+	spelled = strings.Clone(spelled) // the parts of it that are kept do not keep the text
+	w := words.Span{End: len(spelled), Position: at.Position}.WordIn(spelled)
 	of := spelledWord{lower: w.Lower, marks: words.MarksOf(w.Folded), exact: none}
 	for l := range of.stems {
 		of.stems[l] = unknown
@@ -113,7 +128,7 @@ func (b *builder) wordAt(text string, at words.Span) uint32 {
 	}
 	n = uint32(len(b.words))
 	b.words = append(b.words, of)
-	b.known[strings.Clone(spelled)] = n
+	b.known[spelled] = n
 	return n
 }
 

@@ -1,6 +1,8 @@
 package textindex
 
 import (
+	"bytes"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -35,6 +37,27 @@ func TestPendingTextsAreBounded(t *testing.T) {
 	add(x, 16, "cell")
 	if len(x.segments) != 1 || x.segments[0].textCount() != 17 {
 		t.Errorf("%d places are in %d segments", maxPendingPlaces, len(x.segments))
+	}
+}
+
+// The texts after a full segment are gathered in its room, and nothing of it is in theirs.
+func TestBuilderStartsAnew(t *testing.T) {
+	texts := func(b *builder, from int) *builder {
+		for n := range 50 {
+			value := strings.Repeat("cell ", 1+n%3) + strconv.Itoa(from+n)
+			b.addText(&Text{Subject: Subject{uint64(from + n), id(2, from+n)}, Ref: Ref{id(2, 1), id(2, 2), id(4, from+n)}, Language: words.English, Value: value})
+		}
+		b.dropText(b.keys[1])
+		return b
+	}
+	first := texts(newBuilder(), 0)
+	places := &first.places[0]
+	again := texts(first.startAnew(), 100)
+	if &again.places[0] != places {
+		t.Error("the room is not used again")
+	}
+	if got, want := again.buildSegment().image, texts(newBuilder(), 100).buildSegment().image; !bytes.Equal(got, want) {
+		t.Errorf("%d bytes, want %d, or others", len(got), len(want))
 	}
 }
 

@@ -64,8 +64,9 @@ func (x *Index) addPending(t Text) bool {
 		}
 	}
 	x.pending.addText(&t)
-	if x.pending.isFull() {
+	if full := x.pending; full.isFull() {
 		x.flushPending()
+		x.pending = full.startAnew() // more are likely to come
 	}
 	return len(x.segments) >= growth
 }

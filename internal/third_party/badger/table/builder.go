@@ -84,6 +84,33 @@ type Builder struct {
 	wg        sync.WaitGroup
 	blockChan chan *bblock
 	blockList []*bblock
+	// rawBlocks has the memory of blocks that are compressed or encrypted, for the next ones. It
+	// is nil if blocks stay as they are.
+	rawBlocks chan []byte
+}
+
+// newBlockData returns the memory of a new block.
+func (b *Builder) newBlockData() []byte {
+	size := b.opts.BlockSize + padding
+	if b.rawBlocks == nil {
+		return b.alloc.Allocate(size)
+	}
+	select {
+	case data := <-b.rawBlocks:
+		return data
+	default:
+		return make([]byte, size)
+	}
+}
+
+// reuseBlockData takes the memory of a block that was compressed or encrypted.
+func (b *Builder) reuseBlockData(data []byte) {
+	if len(data) == b.opts.BlockSize+padding { // else it was a block of a large value
+		select {
+		case b.rawBlocks <- data:
+		default:
+		}
+	}
 }
 
 func (b *Builder) allocate(need int) []byte {
@@ -98,7 +125,12 @@ func (b *Builder) allocate(need int) []byte {
 		if bb.end+need > sz {
 			sz = bb.end + need
 		}
-		tmp := b.alloc.Allocate(sz)
+		var tmp []byte
+		if b.rawBlocks == nil {
+			tmp = b.alloc.Allocate(sz)
+		} else {
+			tmp = make([]byte, sz)
+		}
 		copy(tmp, bb.data)
 		bb.data = tmp
 	}
@@ -116,7 +148,13 @@ const maxAllocatorInitialSz = 256 << 20
 
 // NewTableBuilder makes a new TableBuilder.
 func NewTableBuilder(opts Options) *Builder {
-	sz := int(opts.TableSize) // it doubles, and a table needs two to three times its size
+	// If encryption or compression is not enabled, do not start compression/encryption goroutines
+	// and write directly to the buffer.
+	direct := opts.Compression == options.None && opts.DataKey == nil
+	sz := int(opts.TableSize)
+	if !direct {
+		sz /= 2 // for compressed blocks; it doubles
+	}
 	if sz > maxAllocatorInitialSz {
 		sz = maxAllocatorInitialSz
 	}
@@ -125,19 +163,16 @@ func NewTableBuilder(opts Options) *Builder {
 		opts:  &opts,
 	}
 	b.alloc.Tag = "Builder"
-	b.curBlock = &bblock{
-		data: b.alloc.Allocate(opts.BlockSize + padding),
-	}
 	b.opts.tableCapacity = uint64(float64(b.opts.TableSize) * 0.95)
-
-	// If encryption or compression is not enabled, do not start compression/encryption goroutines
-	// and write directly to the buffer.
-	if b.opts.Compression == options.None && b.opts.DataKey == nil {
+	if direct {
+		b.curBlock = &bblock{data: b.newBlockData()}
 		return b
 	}
 
 	count := 2 * runtime.NumCPU()
 	b.blockChan = make(chan *bblock, count*2)
+	b.rawBlocks = make(chan []byte, 3*count+1) // as many as can be in use
+	b.curBlock = &bblock{data: b.newBlockData()}
 
 	b.wg.Add(count)
 	for i := 0; i < count; i++ {
@@ -160,14 +195,18 @@ func (b *Builder) handleBlock() {
 	defer b.wg.Done()
 
 	doCompress := b.opts.Compression != options.None
+	var room []byte // for a compressed block before it has its place in the arena
 	for item := range b.blockChan {
 		// Extract the block.
-		blockBuf := item.data[:item.end]
+		raw := item.data
+		blockBuf := raw[:item.end]
 		// Compress the block.
 		if doCompress {
-			out, err := b.compressData(blockBuf)
+			out, err := b.compressData(room, blockBuf)
 			y.Check(err)
-			blockBuf = out
+			if blockBuf = out; cap(out) > cap(room) {
+				room = out
+			}
 		}
 		if b.shouldEncrypt() {
 			out, err := b.encrypt(blockBuf)
@@ -181,7 +220,10 @@ func (b *Builder) handleBlock() {
 		allocatedSpace := maxEncodedLen(b.opts.Compression, (item.end)) + padding + 1
 		y.AssertTrue(len(blockBuf) <= allocatedSpace)
 
-		// blockBuf was allocated on allocator. So, we don't need to copy it over.
+		if !b.shouldEncrypt() { // encrypt has copied it
+			blockBuf = b.alloc.Copy(blockBuf)
+		}
+		b.reuseBlockData(raw)
 		item.data = blockBuf
 		item.end = len(blockBuf)
 		b.compressedSize.Add(uint32(len(blockBuf)))
@@ -342,9 +384,9 @@ func (b *Builder) addInternal(key []byte, value y.ValueStruct, valueLen uint32, 
 		}
 		b.finishBlock()
 		// Create a new block and start writing.
-		b.curBlock = &bblock{
-			data: b.alloc.Allocate(b.opts.BlockSize + padding),
-		}
+		room := b.curBlock.entryOffsets[:0] // the finished block has them in its data
+		b.curBlock.entryOffsets = nil
+		b.curBlock = &bblock{data: b.newBlockData(), entryOffsets: room}
 	}
 	b.addHelper(key, value, valueLen)
 }
@@ -526,19 +568,15 @@ func (b *Builder) shouldEncrypt() bool {
 	return b.opts.DataKey != nil
 }
 
-// compressData compresses the given data.
-func (b *Builder) compressData(data []byte) ([]byte, error) {
+// compressData compresses the given data, into room if it is large enough.
+func (b *Builder) compressData(room, data []byte) ([]byte, error) {
 	switch b.opts.Compression {
 	case options.None:
 		return data, nil
 	case options.Snappy:
-		sz := s2.MaxEncodedLen(len(data))
-		dst := b.alloc.Allocate(sz)
-		return s2.EncodeSnappy(dst, data), nil
+		return s2.EncodeSnappy(room[:cap(room)], data), nil
 	case options.ZSTD:
-		sz := y.ZSTDCompressBound(len(data))
-		dst := b.alloc.Allocate(sz)
-		return y.ZSTDCompress(dst, data, b.opts.ZSTDCompressionLevel)
+		return y.ZSTDCompress(room[:0], data, b.opts.ZSTDCompressionLevel)
 	}
 	return nil, errors.New("Unsupported compression type")
 }
