@@ -6,6 +6,7 @@
 #
 #   scripts/bench-peers.sh                      all rows
 #   scripts/bench-peers.sh reads memory         some of them
+#   scripts/bench-peers.sh --with virtuoso      reads also beside servers that are installed
 #   BENCH_SCALE=0.1 scripts/bench-peers.sh      a tenth of each, to see that it runs
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -20,7 +21,7 @@ bench() { go test -run '^$' -timeout 2h "$@"; }
 # One entity over HTTP by 16 clients, beside an echo; films and two hops, beside bare Badger.
 row_reads() {
   bench -bench OneEntity -benchtime "$(times 60)x" ./a2a
-  bench -bench Reads -benchtime "$(times 20)x" ./internal/readbench -koine "this=$work/koine"
+  bench -bench Reads -benchtime "$(times 20)x" ./internal/readbench -koine "this=$work/koine" -with "$with"
 }
 # Subjects, hops, loads and updates, beside Badger with the same keys.
 row_badger() { (cd kg && bench -bench 'BulkLoad|OnlineLoad|Updates|Subject|TwoHops' -benchtime "$(times 10)x" .); }
@@ -42,6 +43,11 @@ row_load() {
   du -sb "$work/graph.nq" "$work/data"
 }
 
+with=""
+if [ "${1:-}" = --with ]; then
+  with=${2:?--with needs the names of servers, by commas}
+  shift 2
+fi
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 for wanted in "$@"; do

@@ -41,6 +41,7 @@ const (
 	labelIRI    = "http://www.w3.org/2000/01/rdf-schema#label"
 	typeIRI     = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type"
 	starringIRI = "http://rdf.freebase.com/ns/film/film/starring"
+	directorIRI = "http://rdf.freebase.com/ns/film/film/directed_by"
 	actorIRI    = "http://rdf.freebase.com/ns/film/performance/actor"
 	stringIRI   = "http://www.w3.org/2001/XMLSchema#string"
 )

@@ -5,8 +5,10 @@
 //
 //	go test ./internal/readbench -run '^$' -bench Reads -benchtime 20x
 //	go test ./internal/readbench -run '^$' -bench Reads -benchtime 20x -koine before=PATH,now=PATH
+//	go test ./internal/readbench -run '^$' -bench Reads -benchtime 20x -with virtuoso
 //
 // Each side is a process of its own; sides take turns, round by round, and the processor time of
-// the servers counts. The clients are bare connections in the process of the benchmark. The
+// the servers counts. Other servers, which have to be installed, are asked the same in their own
+// languages. The clients are bare connections in the process of the benchmark. The
 // film graph is ../shared/data/movies.nq.gz beside the repository.
 package readbench

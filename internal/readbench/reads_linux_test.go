@@ -48,26 +48,46 @@ func TestMain(m *testing.M) {
 
 // question is what is asked of koine, and the path of the twin that answers the same.
 type question struct {
-	name, twin, query string
-	knowledge         bool // by knowledge/query
+	name, twin, query string            // without a path the twin is not asked
+	knowledge         bool              // by knowledge/query
+	most              int               // films that it is asked for, 0 for all
+	peers             map[string]string // the same in the languages of other servers; %s is the film
 }
 
 var questions = []question{
-	{name: "film", twin: "/film", query: `query Film($iri: IRI!) { entity(iri: $iri) { iri out(first: 500) { nodes { predicate object { ... on Entity { iri } ... on Literal { lexical datatype language } } } } } }`},
-	{name: "hops", twin: "/hops", query: `query Hops($iri: IRI!) { entity(iri: $iri) { iri out(where: {predicate: {eq: "` + starringIRI + `"}}, first: 500) { nodes { object { ... on Entity { out(where: {predicate: {eq: "` + actorIRI + `"}}, first: 10) { nodes { object { ... on Entity { iri } } } } } } } } } }`},
-	{name: "path", twin: "/path", query: `query Path($iri: IRI!) { entity(iri: $iri) { iri follow(path: "<` + starringIRI + `>/<` + actorIRI + `>", first: 500) { nodes { iri } } } }`},
-	{name: "entity", twin: "/echo", query: `query Film($iri: IRI!) { entity(iri: $iri) { iri types label director: value(predicate: "http://rdf.freebase.com/ns/film/film/directed_by") } }`},
-	{name: "knowledge", twin: "/echo", query: `query Film($iri: IRI!) { entity(iri: $iri) { iri types label director: value(predicate: "http://rdf.freebase.com/ns/film/film/directed_by") } }`, knowledge: true},
+	{name: "film", twin: "/film", peers: map[string]string{
+		"virtuoso": `SELECT ?p ?o { <%s> ?p ?o }`,
+	}, query: `query Film($iri: IRI!) { entity(iri: $iri) { iri out(first: 500) { nodes { predicate object { ... on Entity { iri } ... on Literal { lexical datatype language } } } } } }`},
+	{name: "hops", twin: "/hops", peers: map[string]string{
+		"virtuoso": `SELECT ?role ?actor { <%s> <` + starringIRI + `> ?role . ?role <` + actorIRI + `> ?actor }`,
+	}, query: `query Hops($iri: IRI!) { entity(iri: $iri) { iri out(where: {predicate: {eq: "` + starringIRI + `"}}, first: 500) { nodes { object { ... on Entity { out(where: {predicate: {eq: "` + actorIRI + `"}}, first: 10) { nodes { object { ... on Entity { iri } } } } } } } } } }`},
+	{name: "path", twin: "/path", peers: map[string]string{
+		"virtuoso": `SELECT DISTINCT ?actor { <%s> <` + starringIRI + `>/<` + actorIRI + `> ?actor }`,
+	}, query: `query Path($iri: IRI!) { entity(iri: $iri) { iri follow(path: "<` + starringIRI + `>/<` + actorIRI + `>", first: 500) { nodes { iri } } } }`},
+	{name: "entity", twin: "/echo", peers: map[string]string{
+		"virtuoso": `SELECT ?type ?label ?director { <%[1]s> a ?type ; <` + labelIRI + `> ?label OPTIONAL { <%[1]s> <` + directorIRI + `> ?director } }`,
+	}, query: `query Film($iri: IRI!) { entity(iri: $iri) { iri types label director: value(predicate: "` + directorIRI + `") } }`},
+	{name: "knowledge", twin: "/echo", query: `query Film($iri: IRI!) { entity(iri: $iri) { iri types label director: value(predicate: "` + directorIRI + `") } }`, knowledge: true},
+	{name: "directors", most: 200, peers: map[string]string{
+		"virtuoso": `SELECT ?director (COUNT(*) AS ?films) { ?film a <http://rdf.freebase.com/ns/film/film> ; <` + directorIRI + `> ?director } GROUP BY ?director ORDER BY DESC(?films) LIMIT 10`,
+	}, query: `{ entities(where: {type: {eq: "http://rdf.freebase.com/ns/film/film"}}) { groups(by: [{property: "` + directorIRI + `", as: "director"}], orderBy: [{as: "count", direction: DESC}], first: 10) { values count } } }`},
+	{name: "directorsByMatch", most: 200, query: `{ match(pattern: {triples: [{s: "?film", p: "rdf:type", o: "http://rdf.freebase.com/ns/film/film"}, {s: "?film", p: "` + directorIRI + `", o: "?director"}]}) { groups(by: [{var: "director"}], orderBy: [{as: "count", direction: DESC}], first: 10) { values count } } }`},
 }
 
-// request returns the request for a film.
-func (q *question) request(film string, ofTwin bool) []byte {
+// request returns the request for a film, nil if the side cannot be asked.
+func (s *side) request(q *question, film string) []byte {
+	if s.peer != nil {
+		return s.peer.request(q, film)
+	}
+	if s.twin && q.twin == "" {
+		return nil
+	}
 	body, err := json.Marshal(map[string]any{"query": q.query, "variables": map[string]string{"iri": film}})
 	path := "/graphql"
 	if q.knowledge {
 		path, body = "/a2a", fmt.Appendf(nil, `{"jsonrpc":"2.0","id":1,"method":"knowledge/query","params":%s}`, body)
 	}
-	if ofTwin {
+	if s.twin {
 		path = q.twin
 	}
 	if err != nil {
@@ -82,16 +102,28 @@ type side struct {
 	process *exec.Cmd
 	address string
 	conns   []*conn
+	twin    bool
+	peer    *peer // nil for koine and the twin
 
 	used []time.Duration // of the server's processors, in each round
 }
 
 // BenchmarkReads asks each side for every film in turns. An op is a round of them. It reports
-// for each side the processor time of its server for an answer, and the twin's beside it: the
-// medians of the rounds.
+// for each side the processor time of its server for an answer, and that of the first side, which
+// is the twin if it is asked, beside it: the medians of the rounds.
 func BenchmarkReads(b *testing.B) {
-	sides, asked := startSides(b)
+	all, films := startSides(b)
 	for _, q := range questions {
+		asked := films
+		if q.most > 0 {
+			asked = films[:min(q.most, len(films))]
+		}
+		var sides []*side
+		for _, s := range all {
+			if s.request(&q, films[0]) != nil {
+				sides = append(sides, s)
+			}
+		}
 		b.Run(q.name, func(b *testing.B) {
 			if b.N == 1 {
 				compareAnswers(b, &q, sides, asked)
@@ -100,7 +132,7 @@ func BenchmarkReads(b *testing.B) {
 			requests := make([][][]byte, len(sides))
 			for i, s := range sides {
 				for _, film := range asked {
-					requests[i] = append(requests[i], q.request(film, i == 0))
+					requests[i] = append(requests[i], s.request(&q, film))
 				}
 				s.round(b, requests[i]) // warm
 				s.used = nil
@@ -158,16 +190,22 @@ var blankNode = regexp.MustCompile(`_:[^"]*`)
 // tenth of the questions that the twin does not echo.
 func compareAnswers(b *testing.B, q *question, sides []*side, asked []string) {
 	b.Helper()
-	if q.twin == "/echo" {
+	if q.twin == "/echo" || !sides[0].twin {
 		return
 	}
 	for _, film := range asked[:len(asked)/10] {
 		var want any
 		var length int
 		for i, s := range sides {
-			answer, err := s.conns[0].exchange(q.request(film, i == 0))
+			answer, err := s.conns[0].exchange(s.request(q, film))
 			if err != nil {
 				b.Fatal(s.name, err)
+			}
+			if s.peer != nil {
+				if n, wanted := s.peer.countResults(answer), countNodes(want); n != wanted {
+					b.Fatalf("%s answers %d results, and the twin %d: %s", s.name, n, wanted, answer)
+				}
+				continue
 			}
 			var got struct{ Data any }
 			if err := json.Unmarshal(blankNode.ReplaceAll(answer, []byte("_:b")), &got); err != nil {
@@ -200,7 +238,8 @@ func sortLists(value any) {
 	}
 }
 
-// startSides starts the twin, and then koine's builds, with the film graph.
+// startSides starts the twin, koine's builds, and the peers that are asked for, with the film
+// graph.
 func startSides(b *testing.B) (sides []*side, asked []string) {
 	b.Helper()
 	graph, err := filepath.Abs("../../../shared/data/movies.nq.gz")
@@ -231,11 +270,16 @@ func startSides(b *testing.B) (sides []*side, asked []string) {
 			tail = s.tailOfAnswers(b)
 		}
 	}
-	twin := &side{name: "twin"}
+	twin := &side{name: "twin", twin: true}
 	process := exec.Command(os.Args[0])
 	process.Env = append(os.Environ(), bareFile+"="+file, bareDir+"="+b.TempDir(), bareTail+"="+tail)
 	twin.start(b, process)
 	sides = slices.Insert(sides, 0, twin)
+	for name := range strings.SplitSeq(*with, ",") {
+		if name != "" {
+			sides = append(sides, startPeer(b, name, file))
+		}
+	}
 	for _, s := range sides { // now, because a connection without a request is closed after some seconds
 		for range *clients {
 			s.conns = append(s.conns, s.connect(b))
@@ -254,7 +298,7 @@ func runCommand(b *testing.B, name string, arguments ...string) {
 // tailOfAnswers returns what comes behind the data of an answer.
 func (s *side) tailOfAnswers(b *testing.B) string {
 	b.Helper()
-	answer, err := s.connect(b).exchange(questions[0].request("urn:none", false))
+	answer, err := s.connect(b).exchange(s.request(&questions[0], "urn:none"))
 	at := bytes.Index(answer, []byte(`,"extensions"`))
 	if err != nil || at < 0 {
 		b.Fatalf("%v in %s", err, answer)
