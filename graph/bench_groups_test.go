@@ -39,6 +39,9 @@ func groupFilms(b *testing.B, cache int64) {
 	b.Run("every entity", func(b *testing.B) {
 		t.groupInTurns(b, directedBy, `entities(first: 1%s) { groups(by: [{as: "director", property: "`+directedBy+`"}], having: [{as: "director", exists: true}], first: 10) { key(as: "director") count } }`)
 	})
+	b.Run("match/class", func(b *testing.B) {
+		t.groupInTurns(b, directedBy, `match(pattern: {triples: [{s: "?film", p: "rdf:type", o: "`+film+`film"}, {s: "?film", p: "<`+directedBy+`>", o: "?director"}]}%s) { groups(by: [{var: "director"}], first: 10) { key(as: "director") count } }`)
+	})
 	b.Run("match", func(b *testing.B) {
 		t.groupInTurns(b, directedBy, `match(pattern: {triples: [{s: "?film", p: "<`+directedBy+`>", o: "?director"}]}%s) { groups(by: [{var: "director"}], first: 10) { key(as: "director") count } }`)
 	})

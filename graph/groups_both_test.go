@@ -60,7 +60,9 @@ func (r *random) groupQuery() string {
 		return fmt.Sprintf(`{ statements(%s%%s) { %s } }`, where, field(groupFields, fmt.Sprintf(`{as: "k", by: %s}`, key), "k"))
 	}
 	name := pick([]string{"a", "b"})
-	return fmt.Sprintf(`{ match(pattern: {triples: [{s: "?a", p: %q, o: "?b"}]}%%s) { totalCount %s } }`, predicate, field(groupFields, fmt.Sprintf(`{var: %q}`, name), name))
+	tests := pick([]string{"", "", `{s: "?a", p: "rdf:type", o: "ex:Thing"}, `, fmt.Sprintf(`{s: "?a", p: "rdf:type", o: "ex:Thing"}, {s: "?a", p: %q, o: %q}, `, other, pick([]string{"ex:a", "ex:leaf", "ex:bud"})),
+		fmt.Sprintf(`{s: "?a", p: %q, o: %q}, `, other, pick([]string{"ex:a", "ex:leaf", "ex:bud"})), `{s: "?a", p: "rdf:type", o: "ex:Unknown"}, `})
+	return fmt.Sprintf(`{ match(pattern: {triples: [%s{s: "?a", p: %q, o: "?b"}]}%%s) { totalCount %s } }`, tests, predicate, field(groupFields, fmt.Sprintf(`{var: %q}`, name), name))
 }
 
 // TestGroupsBothWays compares groups that are counted from whole properties with those of

@@ -163,40 +163,134 @@ func instancesOf(s *kg.Snapshot, class kg.Term) (*idtable.Table, error) {
 	})
 }
 
-// GroupTriple groups the solutions of a pattern of one triple, s ?p ?o with a given
-// predicate, by one variable of which only numbers are asked. rows are their number.
-// done is false if the pattern or the grouping needs more than that, or if there are
-// more rows than most.
-func GroupTriple(s *kg.Snapshot, p *pattern.Pattern, by *RowGrouping, most int64) (groups []Group, rows uint64, done bool, err error) {
-	t, ok := p.SoleTriple()
+// GroupStar groups the solutions of a star by one variable of which only numbers are asked. rows
+// are their number. done is false if the pattern or the grouping needs more than that, if there
+// are more rows than most, or if whole runs would be read for few rows.
+func GroupStar(s *kg.Snapshot, p *pattern.Pattern, by *RowGrouping, most int64) (groups []Group, rows uint64, done bool, err error) {
+	star, ok := p.Star()
 	if !ok || !readsRuns(s) || !by.countsByOneKey() {
 		return nil, 0, false, nil
 	}
-	sizes := newGroupSizes(s, &by.GroupShape)
-	sizes.mostRows = most
-	predicate, known, err := s.ID(t.Predicate)
+	c := starCount{snapshot: s, sizes: newGroupSizes(s, &by.GroupShape)}
+	c.sizes.mostRows = most
+	predicate, known, err := s.ID(star.Predicate)
 	if err != nil {
 		return nil, 0, false, err
 	}
 	if known {
-		if by.names[0] == t.Object {
-			rows, err = countObjects(s, predicate, sizes)
+		if pays, err := c.findMembers(star, predicate); !pays || err != nil {
+			return nil, 0, false, err
+		}
+		if by.names[0] == star.Object {
+			err = c.countObjects(predicate)
 		} else {
-			rows, err = countSubjectsOf(s, predicate, sizes)
+			err = c.countSubjects(predicate)
 		}
 	}
-	groups, done, err = endRuns(sizes, err)
-	return groups, rows, done, err
+	groups, done, err = endRuns(c.sizes, err)
+	return groups, c.rows, done, err
 }
 
-// countObjects counts the subjects of each object of a predicate.
-func countObjects(s *kg.Snapshot, predicate kg.ID, sizes *groupSizes) (rows uint64, err error) {
+// starCount counts the rows of a star.
+type starCount struct {
+	snapshot *kg.Snapshot
+	sizes    *groupSizes
+	members  *idtable.Table // the subjects that meet the tests; nil: all do
+	rows     uint64
+}
+
+// A run is read as a whole for a star if it has at most this many statements for each that the
+// smallest of the star's other runs has, beside some that cost nothing to read.
+const (
+	runShare = 8
+	smallRun = 1024
+)
+
+// findMembers finds the subjects that meet the star's tests. It returns false, and finds none, if
+// the runs differ too much in length to be read as a whole.
+func (c *starCount) findMembers(star pattern.Star, predicate kg.ID) (pays bool, err error) {
+	if len(star.Tests) == 0 {
+		return true, nil
+	}
+	runs := []kg.IDPattern{{Predicate: predicate}}
+	for _, t := range star.Tests {
+		p, known, err := c.snapshot.PatternIDs(kg.Pattern{Predicate: t.Predicate, Object: t.Object})
+		if err != nil {
+			return false, err
+		}
+		if !known {
+			c.members = new(idtable.Table)
+			return true, nil
+		}
+		runs = append(runs, p)
+	}
+	var least, greatest uint64
+	for i, p := range runs {
+		n, err := c.estimateRun(p)
+		if err != nil {
+			return false, err
+		}
+		if greatest = max(greatest, n); i == 0 || n < least {
+			least = n
+		}
+	}
+	if greatest > smallRun && greatest/runShare > least {
+		return false, nil
+	}
+	for _, p := range runs[1:] {
+		before := c.members
+		c.members = new(idtable.Table)
+		err := kg.WalkIDs(c.snapshot, p, func(q *kg.IDQuad) error {
+			if before == nil || before.Find(q.Subject) >= 0 {
+				c.members.Add(q.Subject)
+			}
+			return nil
+		})
+		if err != nil {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+// estimateRun returns the number of statements in a run, an upper bound if there are more than
+// smallRun.
+func (c *starCount) estimateRun(p kg.IDPattern) (uint64, error) {
+	most, known, err := c.snapshot.Estimate(p)
+	if known || err != nil || most <= smallRun {
+		return most, err
+	}
+	n := uint64(0)
+	for _, err := range c.snapshot.MatchIDs(p, nil) {
+		if err != nil {
+			return 0, err
+		}
+		if n++; n > smallRun {
+			return most, nil
+		}
+	}
+	return n, nil
+}
+
+// countRow counts a row. It reports false if its subject does not meet the tests.
+func (c *starCount) countRow(subject kg.ID) (bool, error) {
+	if c.members != nil && c.members.Find(subject) < 0 {
+		return false, nil
+	}
+	if c.rows++; c.rows > uint64(c.sizes.mostRows) {
+		return false, errAtLimit
+	}
+	return true, nil
+}
+
+// countObjects counts the subjects of each object of the predicate.
+func (c *starCount) countObjects(predicate kg.ID) error {
 	var subject, object kg.ID
 	var n uint64
-	err = kg.WalkIDs(s, kg.IDPattern{Predicate: predicate}, func(q *kg.IDQuad) error {
+	err := kg.WalkIDs(c.snapshot, kg.IDPattern{Predicate: predicate}, func(q *kg.IDQuad) error {
 		if q.Object != object {
 			if n > 0 {
-				if err := sizes.add(object, n); err != nil {
+				if err := c.sizes.add(object, n); err != nil {
 					return err
 				}
 			}
@@ -205,37 +299,37 @@ func countObjects(s *kg.Snapshot, predicate kg.ID, sizes *groupSizes) (rows uint
 			return nil // in another graph too
 		}
 		subject = q.Subject
-		n++
-		rows++
-		if rows > uint64(sizes.mostRows) {
-			return errAtLimit
+		counts, err := c.countRow(subject)
+		if counts {
+			n++
 		}
-		return nil
+		return err
 	})
 	if err == nil && n > 0 {
-		err = sizes.add(object, n)
+		err = c.sizes.add(object, n)
 	}
-	return rows, err
+	return err
 }
 
-// countSubjectsOf counts the objects of each subject of a predicate.
-func countSubjectsOf(s *kg.Snapshot, predicate kg.ID, sizes *groupSizes) (rows uint64, err error) {
+// countSubjects counts the objects of each subject of the predicate.
+func (c *starCount) countSubjects(predicate kg.ID) error {
 	var last kg.IDQuad
-	c := partCount{sizes: sizes}
-	err = kg.WalkIDs(s, kg.IDPattern{Predicate: predicate}, func(q *kg.IDQuad) error {
+	parts := partCount{sizes: c.sizes}
+	err := kg.WalkIDs(c.snapshot, kg.IDPattern{Predicate: predicate}, func(q *kg.IDQuad) error {
 		if q.Object == last.Object && q.Subject == last.Subject {
 			return nil // in another graph too
 		}
 		last = *q
-		if rows++; rows > uint64(sizes.mostRows) {
-			return errAtLimit
+		counts, err := c.countRow(q.Subject)
+		if !counts || err != nil {
+			return err
 		}
-		return c.count(&q.Subject)
+		return parts.count(&q.Subject)
 	})
 	if err != nil {
-		return rows, err
+		return err
 	}
-	return rows, c.addGroups()
+	return parts.addGroups()
 }
 
 // groupByRun groups the statements of a pattern by one part of which only numbers are

@@ -243,7 +243,7 @@ func (l *loader) countSolutions(c *matchList, p *pattern.Pattern, g *page) (done
 	}
 	found := map[*groupPlan][]query.Group{}
 	for _, plan := range c.groups {
-		groups, rows, counted, err := query.GroupTriple(l.snapshot, p, plan.rows, min(c.limits.Rows, c.limits.Statements))
+		groups, rows, counted, err := query.GroupStar(l.snapshot, p, plan.rows, min(c.limits.Rows, c.limits.Statements))
 		if !counted || err != nil {
 			return false, err
 		}

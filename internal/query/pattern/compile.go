@@ -48,27 +48,39 @@ func (p *Pattern) Names() []string { return p.names }
 // Column returns the index of a variable in a row, -1 if rows do not have it.
 func (p *Pattern) Column(name string) int { return slices.Index(p.names, name) }
 
-// SoleTriple is a pattern of one triple with a given predicate and two different
-// variables, in any graph.
-type SoleTriple struct {
+// Star is a pattern of triples with one and the same variable as their subject, given predicates,
+// and any graph, of which one has another variable as its object and the others have a term.
+type Star struct {
 	Subject, Object string // variables
 	Predicate       kg.Term
+	Tests           []StarTest
 }
 
-// SoleTriple returns the only triple of a pattern, false if the pattern is not of that
-// form.
-func (p *Pattern) SoleTriple() (t SoleTriple, ok bool) {
+// StarTest is a statement that each subject of a star has.
+type StarTest struct{ Predicate, Object kg.Term }
+
+// Star returns the pattern as a star, false if it is not of that form.
+func (p *Pattern) Star() (star Star, ok bool) {
 	g := &p.root
-	if len(g.Triples) != 1 || len(g.Texts)+len(g.Unions)+len(g.Optional)+len(g.Filters)+len(g.NotExists) > 0 {
-		return t, false
+	if len(g.Triples) == 0 || len(g.Texts)+len(g.Unions)+len(g.Optional)+len(g.Filters)+len(g.NotExists) > 0 {
+		return star, false
 	}
-	one := &g.Triples[0]
-	t = SoleTriple{one.Subject.name, one.Object.name, kg.Term{}}
-	if one.Path != nil || !one.Graph.isZero() || one.except != nil || len(one.Predicate.terms) != 1 || t.Subject == "" || t.Object == "" || t.Subject == t.Object {
-		return t, false
+	star.Subject = g.Triples[0].Subject.name
+	for i := range g.Triples {
+		t := &g.Triples[i]
+		if t.Path != nil || !t.Graph.isZero() || t.except != nil || len(t.Predicate.terms) != 1 || t.Subject.name == "" || t.Subject.name != star.Subject {
+			return star, false
+		}
+		switch predicate := t.Predicate.terms[0]; {
+		case len(t.Object.terms) == 1:
+			star.Tests = append(star.Tests, StarTest{predicate, t.Object.terms[0]})
+		case star.Object == "" && t.Object.name != "" && t.Object.name != star.Subject:
+			star.Object, star.Predicate = t.Object.name, predicate
+		default:
+			return star, false
+		}
 	}
-	t.Predicate = one.Predicate.terms[0]
-	return t, true
+	return star, star.Object != ""
 }
 
 // checker validates a group and counts its parts against the limits.
