@@ -6,7 +6,8 @@
 #
 #   scripts/bench-peers.sh                      all rows
 #   scripts/bench-peers.sh reads memory         some of them
-#   scripts/bench-peers.sh --with virtuoso      reads also beside servers that are installed
+#   scripts/bench-peers.sh --with virtuoso,dgraph
+#                                               reads also beside servers that are installed
 #   BENCH_SCALE=0.1 scripts/bench-peers.sh      a tenth of each, to see that it runs
 set -euo pipefail
 cd "$(dirname "$0")/.."

@@ -5,7 +5,7 @@
 //
 //	go test ./internal/readbench -run '^$' -bench Reads -benchtime 20x
 //	go test ./internal/readbench -run '^$' -bench Reads -benchtime 20x -koine before=PATH,now=PATH
-//	go test ./internal/readbench -run '^$' -bench Reads -benchtime 20x -with virtuoso
+//	go test ./internal/readbench -run '^$' -bench Reads -benchtime 20x -with virtuoso,dgraph
 //
 // Each side is a process of its own; sides take turns, round by round, and the processor time of
 // the servers counts. Other servers, which have to be installed, are asked the same in their own

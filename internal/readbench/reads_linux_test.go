@@ -57,19 +57,24 @@ type question struct {
 var questions = []question{
 	{name: "film", twin: "/film", peers: map[string]string{
 		"virtuoso": `SELECT ?p ?o { <%s> ?p ?o }`,
+		"dgraph":   `{ q(func: eq(xid, %q)) { <` + labelIRI + `> <` + typeIRI + `> { xid } <` + starringIRI + `> { uid } <` + directorIRI + `> { xid } } }`,
 	}, query: `query Film($iri: IRI!) { entity(iri: $iri) { iri out(first: 500) { nodes { predicate object { ... on Entity { iri } ... on Literal { lexical datatype language } } } } } }`},
 	{name: "hops", twin: "/hops", peers: map[string]string{
 		"virtuoso": `SELECT ?role ?actor { <%s> <` + starringIRI + `> ?role . ?role <` + actorIRI + `> ?actor }`,
+		"dgraph":   `{ q(func: eq(xid, %q)) { <` + starringIRI + `> { <` + actorIRI + `> { xid } } } }`,
 	}, query: `query Hops($iri: IRI!) { entity(iri: $iri) { iri out(where: {predicate: {eq: "` + starringIRI + `"}}, first: 500) { nodes { object { ... on Entity { out(where: {predicate: {eq: "` + actorIRI + `"}}, first: 10) { nodes { object { ... on Entity { iri } } } } } } } } } }`},
 	{name: "path", twin: "/path", peers: map[string]string{
 		"virtuoso": `SELECT DISTINCT ?actor { <%s> <` + starringIRI + `>/<` + actorIRI + `> ?actor }`,
+		"dgraph":   `{ var(func: eq(xid, %q)) { <` + starringIRI + `> { actors as <` + actorIRI + `> } } q(func: uid(actors)) { xid } }`,
 	}, query: `query Path($iri: IRI!) { entity(iri: $iri) { iri follow(path: "<` + starringIRI + `>/<` + actorIRI + `>", first: 500) { nodes { iri } } } }`},
 	{name: "entity", twin: "/echo", peers: map[string]string{
 		"virtuoso": `SELECT ?type ?label ?director { <%[1]s> a ?type ; <` + labelIRI + `> ?label OPTIONAL { <%[1]s> <` + directorIRI + `> ?director } }`,
+		"dgraph":   `{ q(func: eq(xid, %q)) { <` + labelIRI + `> <` + typeIRI + `> { xid } <` + directorIRI + `> { xid } } }`,
 	}, query: `query Film($iri: IRI!) { entity(iri: $iri) { iri types label director: value(predicate: "` + directorIRI + `") } }`},
 	{name: "knowledge", twin: "/echo", query: `query Film($iri: IRI!) { entity(iri: $iri) { iri types label director: value(predicate: "` + directorIRI + `") } }`, knowledge: true},
 	{name: "directors", most: 200, peers: map[string]string{
 		"virtuoso": `SELECT ?director (COUNT(*) AS ?films) { ?film a <http://rdf.freebase.com/ns/film/film> ; <` + directorIRI + `> ?director } GROUP BY ?director ORDER BY DESC(?films) LIMIT 10`,
+		"dgraph":   `{ var(func: has(<~` + directorIRI + `>)) { films as count(<~` + directorIRI + `>) } q(func: uid(films), orderdesc: val(films), first: 10) { xid val(films) } }`,
 	}, query: `{ entities(where: {type: {eq: "http://rdf.freebase.com/ns/film/film"}}) { groups(by: [{property: "` + directorIRI + `", as: "director"}], orderBy: [{as: "count", direction: DESC}], first: 10) { values count } } }`},
 	{name: "directorsByMatch", most: 200, query: `{ match(pattern: {triples: [{s: "?film", p: "rdf:type", o: "http://rdf.freebase.com/ns/film/film"}, {s: "?film", p: "` + directorIRI + `", o: "?director"}]}) { groups(by: [{var: "director"}], orderBy: [{as: "count", direction: DESC}], first: 10) { values count } } }`},
 }
@@ -359,8 +364,9 @@ func (s *side) connect(b *testing.B) *conn {
 	if err != nil {
 		b.Fatal(err)
 	}
-	b.Cleanup(func() { c.Close() })
-	return &conn{Conn: c, in: bufio.NewReader(c)}
+	client := &conn{Conn: c, in: bufio.NewReader(c), address: s.address}
+	b.Cleanup(func() { client.Close() })
+	return client
 }
 
 // processorTime is the time that the threads of the server have run.
@@ -387,12 +393,19 @@ func (s *side) processorTime(b *testing.B) (sum time.Duration) {
 // conn is a connection that does as little as a client can.
 type conn struct {
 	net.Conn
-	in   *bufio.Reader
-	body []byte
+	address string
+	ended   bool // by the server, behind the last answer
+	in      *bufio.Reader
+	body    []byte
 }
 
 // exchange sends a request and returns the body of its answer, which is valid until the next one.
 func (c *conn) exchange(request []byte) ([]byte, error) {
+	if c.ended {
+		if err := c.reconnect(); err != nil {
+			return nil, err
+		}
+	}
 	if _, err := c.Write(request); err != nil {
 		return nil, err
 	}
@@ -414,6 +427,8 @@ func (c *conn) exchange(request []byte) ([]byte, error) {
 			if length, err = strconv.Atoi(string(value)); err != nil {
 				return nil, err
 			}
+		case "Connection":
+			c.ended = string(value) == "close"
 		case "Transfer-Encoding":
 			chunked = true
 		}
@@ -438,6 +453,17 @@ func (c *conn) exchange(request []byte) ([]byte, error) {
 			return c.body, nil
 		}
 	}
+}
+
+// reconnect connects again to a server that ends the connection with each answer.
+func (c *conn) reconnect() (err error) {
+	c.Close()
+	if c.Conn, err = net.Dial("tcp", c.address); err != nil {
+		return err
+	}
+	c.in.Reset(c.Conn)
+	c.ended = false
+	return nil
 }
 
 // read appends bytes to the body.
