@@ -34,25 +34,25 @@ func groupFilms(b *testing.B, cache int64) {
 	type_ := `where: {type: {eq: "` + film + `film"}}`
 	groups := `groups(by: [{as: "director", property: "` + directedBy + `"}], first: 10) { key(as: "director") count }`
 	b.Run("entities", func(b *testing.B) {
-		t.groupInTurns(b, directedBy, `entities(`+type_+`%s) { `+groups+` }`)
+		t.askInTurns(b, directedBy, `entities(`+type_+`%s) { `+groups+` }`)
 	})
 	b.Run("every entity", func(b *testing.B) {
-		t.groupInTurns(b, directedBy, `entities(first: 1%s) { groups(by: [{as: "director", property: "`+directedBy+`"}], having: [{as: "director", exists: true}], first: 10) { key(as: "director") count } }`)
+		t.askInTurns(b, directedBy, `entities(first: 1%s) { groups(by: [{as: "director", property: "`+directedBy+`"}], having: [{as: "director", exists: true}], first: 10) { key(as: "director") count } }`)
 	})
 	b.Run("match/class", func(b *testing.B) {
-		t.groupInTurns(b, directedBy, `match(pattern: {triples: [{s: "?film", p: "rdf:type", o: "`+film+`film"}, {s: "?film", p: "<`+directedBy+`>", o: "?director"}]}%s) { groups(by: [{var: "director"}], first: 10) { key(as: "director") count } }`)
+		t.askInTurns(b, directedBy, `match(pattern: {triples: [{s: "?film", p: "rdf:type", o: "`+film+`film"}, {s: "?film", p: "<`+directedBy+`>", o: "?director"}]}%s) { groups(by: [{var: "director"}], first: 10) { key(as: "director") count } }`)
 	})
 	b.Run("match", func(b *testing.B) {
-		t.groupInTurns(b, directedBy, `match(pattern: {triples: [{s: "?film", p: "<`+directedBy+`>", o: "?director"}]}%s) { groups(by: [{var: "director"}], first: 10) { key(as: "director") count } }`)
+		t.askInTurns(b, directedBy, `match(pattern: {triples: [{s: "?film", p: "<`+directedBy+`>", o: "?director"}]}%s) { groups(by: [{var: "director"}], first: 10) { key(as: "director") count } }`)
 	})
 }
 
 // unlimited are options for questions that a loaded machine answers slowly.
 var unlimited = graph.Options{Limits: limit.Limits{Duration: time.Hour, Reads: math.MaxInt, Rows: math.MaxInt}}
 
-// groupInTurns measures a query, in turns with itself under a budget, in the place of %s,
+// askInTurns measures a query, in turns with itself under a budget, in the place of %s,
 // and with a walk over the statements of a predicate.
-func (t *bench) groupInTurns(b *testing.B, predicate, query string) {
+func (t *bench) askInTurns(b *testing.B, predicate, query string) {
 	b.Helper()
 	ask := func(budget string) func() {
 		req := t.request("{ "+strings.ReplaceAll(query, "%s", budget)+" }", "")
@@ -144,13 +144,13 @@ func BenchmarkGroupsOfMany(b *testing.B) {
 	t.socialNetwork(b, *groupedStatements)
 	ns := social.Vocabulary
 	b.Run("likes/match", func(b *testing.B) {
-		t.groupInTurns(b, ns+"likes", `match(pattern: {triples: [{s: "?who", p: "<`+ns+`likes>", o: "?post"}]}%s) { groups(by: [{var: "post"}], first: 10) { key(as: "post") count } }`)
+		t.askInTurns(b, ns+"likes", `match(pattern: {triples: [{s: "?who", p: "<`+ns+`likes>", o: "?post"}]}%s) { groups(by: [{var: "post"}], first: 10) { key(as: "post") count } }`)
 	})
 	b.Run("likes/statements", func(b *testing.B) {
-		t.groupInTurns(b, ns+"likes", `statements(where: {predicate: {eq: "`+ns+`likes"}}%s) { groups(by: [{as: "post", by: OBJECT}], first: 10) { key(as: "post") count } }`)
+		t.askInTurns(b, ns+"likes", `statements(where: {predicate: {eq: "`+ns+`likes"}}%s) { groups(by: [{as: "post", by: OBJECT}], first: 10) { key(as: "post") count } }`)
 	})
 	b.Run("average", func(b *testing.B) {
-		t.groupInTurns(b, ns+"age", `entities(where: {type: {eq: "`+ns+`Person"}, property: [{predicate: "`+ns+`age", gte: 58}]}%s) { groups(by: [{as: "city", property: "`+ns+`city"}], compute: [{as: "age", fn: AVG, property: "`+ns+`age"}], first: 10) { key(as: "city") count value(as: "age") } }`)
+		t.askInTurns(b, ns+"age", `entities(where: {type: {eq: "`+ns+`Person"}, property: [{predicate: "`+ns+`age", gte: 58}]}%s) { groups(by: [{as: "city", property: "`+ns+`city"}], compute: [{as: "age", fn: AVG, property: "`+ns+`age"}], first: 10) { key(as: "city") count value(as: "age") } }`)
 	})
 }
 
@@ -160,5 +160,5 @@ func BenchmarkTriangles(b *testing.B) {
 	t := newBench(b, unlimited, func(o *kg.Options) { o.TermCache, o.RunCacheBytes = 1<<19, -1 })
 	t.socialNetwork(b, *groupedStatements)
 	knows := `p: "<` + social.Vocabulary + `knows>"`
-	t.groupInTurns(b, social.Vocabulary+"knows", `match(first: 1, pattern: {triples: [{s: "?a", `+knows+`, o: "?b"}, {s: "?b", `+knows+`, o: "?c"}, {s: "?a", `+knows+`, o: "?c"}]}%s) { totalCount }`)
+	t.askInTurns(b, social.Vocabulary+"knows", `match(first: 1, pattern: {triples: [{s: "?a", `+knows+`, o: "?b"}, {s: "?b", `+knows+`, o: "?c"}, {s: "?a", `+knows+`, o: "?c"}]}%s) { totalCount }`)
 }
