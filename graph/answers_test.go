@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/vektah/gqlparser/v2/ast"
 	"golang.org/x/tools/txtar"
 
 	"koine/graph"
@@ -64,6 +65,11 @@ func runArchive(t *testing.T, b *bench, archive *txtar.Archive) {
 				variables = string(v.Data)
 			}
 			got := answer(t, b.execute(string(f.Data), variables))
+			if b.engine.Kind(&operation.Request{Query: string(f.Data)}) == ast.Query { // with plans that were kept
+				if diff := cmp.Diff(string(got), string(answer(t, b.execute(string(f.Data), variables)))); diff != "" {
+					t.Errorf("asked again, the answer differs (-first +second):\n%s", diff)
+				}
+			}
 			want := find(name + ".json")
 			if *updateGolden {
 				if want == nil {

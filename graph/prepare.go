@@ -37,7 +37,7 @@ func (e *Engine) prepareOperation(ctx context.Context, r *run) (opCtx *graphql.O
 	if len(errs) > 0 {
 		return nil, e.faults.PresentAll(errs)
 	}
-	op, err := chooseOperation(doc, req.OperationName)
+	op, err := chooseOperation(doc.QueryDocument, req.OperationName)
 	if err != nil {
 		return nil, e.faults.PresentAlone(err)
 	}
@@ -75,12 +75,15 @@ func (e *Engine) prepareOperation(ctx context.Context, r *run) (opCtx *graphql.O
 		copied := *op
 		op, copied.SelectionSet = &copied, set
 	}
+	if broken == nil && !r.Budgeted {
+		r.Derived = &doc.Derived
+	}
 	opCtx = &graphql.OperationContext{
 		RawQuery:      text,
 		OperationName: req.OperationName,
 		Variables:     variables,
 		Extensions:    req.Extensions,
-		Doc:           doc,
+		Doc:           doc.QueryDocument,
 		Operation:     op,
 		RecoverFunc:   fault.Recover,
 	}

@@ -45,7 +45,15 @@ type Cache struct {
 	mu sync.Mutex // guards young and old
 	// The cache has two generations. A hit in the old one moves the document
 	// to the young one, and a full young one becomes the old one.
-	young, old map[string]*ast.QueryDocument
+	young, old map[string]*Document
+}
+
+// Document is a valid document. It must not be changed.
+type Document struct {
+	*ast.QueryDocument
+	// Derived holds what follows from a field of the document, the schema and the options of the
+	// server alone, by its *ast.Field. It is dropped with the document.
+	Derived sync.Map
 }
 
 // Options say which documents are executed.
@@ -60,7 +68,7 @@ func NewCache(schema *ast.Schema, limits limit.Limits, o *Options, persisted *Pe
 	d := &Cache{
 		schema: schema, shorthand: newShorthand(schema), rules: rules.NewDefaultRules(), limits: limits, max: o.Cached,
 		trusted: o.Trusted, onlyTrusted: o.OnlyTrusted, Persisted: persisted,
-		young: map[string]*ast.QueryDocument{},
+		young: map[string]*Document{},
 	}
 	if d.max <= 0 {
 		d.max = DefaultCachedDocuments
@@ -69,11 +77,12 @@ func NewCache(schema *ast.Schema, limits limit.Limits, o *Options, persisted *Pe
 }
 
 // get returns the valid document of a query text, or its errors.
-func (d *Cache) get(query string) (*ast.QueryDocument, gqlerror.List) {
+func (d *Cache) get(query string) (*Document, gqlerror.List) {
 	if doc := d.lookUp(query); doc != nil {
 		return doc, nil
 	}
-	doc, errs := d.parse(query)
+	parsed, errs := d.parse(query)
+	doc := &Document{QueryDocument: parsed}
 	if len(errs) == 0 && len(query) <= maxCachedQueryBytes {
 		d.mu.Lock()
 		defer d.mu.Unlock()
@@ -82,7 +91,7 @@ func (d *Cache) get(query string) (*ast.QueryDocument, gqlerror.List) {
 	return doc, errs
 }
 
-func (d *Cache) lookUp(query string) *ast.QueryDocument {
+func (d *Cache) lookUp(query string) *Document {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if doc := d.young[query]; doc != nil {
@@ -96,9 +105,9 @@ func (d *Cache) lookUp(query string) *ast.QueryDocument {
 }
 
 // addYoung puts a document into the young generation. d.mu is held.
-func (d *Cache) addYoung(query string, doc *ast.QueryDocument) {
+func (d *Cache) addYoung(query string, doc *Document) {
 	if len(d.young) >= (d.max+1)/2 {
-		d.old, d.young = d.young, map[string]*ast.QueryDocument{}
+		d.old, d.young = d.young, map[string]*Document{}
 	}
 	d.young[strings.Clone(query)] = doc
 }

@@ -6,7 +6,6 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
 	"koine/internal/operation"
@@ -84,7 +83,7 @@ func (p *Persisted) put(hash, text string) {
 // DocumentOf returns the valid document of a request and its text. A request has the
 // text, an id (GraphQL over HTTP, appendix A), or a hash (automatic persisted
 // queries).
-func (d *Cache) DocumentOf(req *operation.Request) (doc *ast.QueryDocument, text string, errs gqlerror.List) {
+func (d *Cache) DocumentOf(req *operation.Request) (doc *Document, text string, errs gqlerror.List) {
 	text, hash, err := d.requestText(req)
 	if err != nil {
 		return nil, "", gqlerror.List{wrapError(err)}

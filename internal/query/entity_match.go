@@ -89,6 +89,12 @@ func (c Compiler) endsAt(f *EntityFilter, depth int) (*EntityMatch, error) {
 // MatchesAll reports whether every entity matches.
 func (m *EntityMatch) MatchesAll() bool { return m.test == nil }
 
+// IsEmpty reports whether the match has no condition, and nothing of the request that it was
+// compiled for.
+func (m *EntityMatch) IsEmpty() bool {
+	return m.test == nil && m.Ctx == nil && m.Texts == nil && len(m.wanted) == 0 && len(m.accessPaths) == 0 && m.class.IsZero()
+}
+
 // matchesObjects reports whether a match need not be the subject of a statement.
 func (m *EntityMatch) matchesObjects() bool { return m.depth > 0 }
 

@@ -43,6 +43,11 @@ func (c Compiler) Statements(f *StatementFilter) (m StatementMatch, err error) {
 // MatchesAll reports whether every statement of the pattern matches.
 func (m *StatementMatch) MatchesAll() bool { return m.test == nil }
 
+// IsPattern reports whether the match consists of its pattern.
+func (m *StatementMatch) IsPattern() bool {
+	return m.test == nil && m.ranges == nil && m.text == nil && !m.ages && !m.asserted
+}
+
 // scanRows scans the statements that match the pattern, with their assertions if
 // the test reads them.
 func (m *StatementMatch) scanRows(s *kg.Snapshot, p kg.IDPattern, after *kg.IDQuad) iter.Seq2[kg.Row, error] {

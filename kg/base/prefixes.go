@@ -79,6 +79,9 @@ func (p *Prefixes) Fixed() *Prefixes {
 	return fixed
 }
 
+// Same reports whether no prefixes were set since the other was taken of p by Fixed.
+func (p *Prefixes) Same(fixed *Prefixes) bool { return p.table.Load() == fixed.table.Load() }
+
 // Namespace returns the namespace of a registered prefix.
 func (p *Prefixes) Namespace(name string) (iri string, ok bool) {
 	iri, ok = p.table.Load().namespace[name]

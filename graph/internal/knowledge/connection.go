@@ -31,7 +31,7 @@ type connection struct {
 	backward bool
 	limit    int // bytes of an answer at which writing stops
 	bound    CursorBound
-	view     kg.View // the view that cursors are bound to
+	view     kg.View // the view that cursors are bound to; it and bound are zero if none are
 	list     string  // the name of the field, for hints
 
 	statementList query.StatementList
@@ -220,10 +220,23 @@ func (p *Planner) planPaging(c *connection, f graphql.CollectedField, a PageArgs
 	if c.first, err = limits.CheckFirst(size, limit.DefaultPageSize); err != nil {
 		return InDirection(err, c.backward)
 	}
-	c.list = f.Alias
-	c.view, c.limit = p.View, p.run.Reader.Limits.ResultBytes
+	c.list, c.limit = f.Alias, limits.ResultBytes
+	return nil
+}
+
+// bindPage binds the page to its view, and its cursors to what determines the list.
+func (p *Planner) bindPage(c *connection, f graphql.CollectedField) (err error) {
+	c.view = p.View
 	c.bound, err = p.bindCursor(f)
 	return err
+}
+
+// bindIfShown is bindPage for a page that has a cursor or shows one, or that a budget may cut.
+func (p *Planner) bindIfShown(c *connection, f graphql.CollectedField) error {
+	if c.after == nil && !c.cursors && !p.run.Budgeted && p.run.cutter == nil {
+		return nil
+	}
+	return p.bindPage(c, f)
 }
 
 // statementListArgs are the arguments of a list of statements.
@@ -242,7 +255,9 @@ func (p *Planner) planStatementConnection(f graphql.CollectedField, args stateme
 		return nil, kg.AsError(err).At("where")
 	}
 	c.statementList.Order = query.OrderStatements(args.OrderBy)
-	err = p.planConnection(c, f.Selections, statementConnections)
+	if err = p.planConnection(c, f.Selections, statementConnections); err == nil {
+		err = p.bindIfShown(c, f)
+	}
 	c.statementList.First, c.statementList.Total, c.statementList.Backward = c.first, c.total, c.backward
 	c.statementList.Assertions = slices.ContainsFunc(c.statements, func(p *statementPlan) bool { return p.assertions })
 	return c, err
@@ -274,7 +289,9 @@ func (p *Planner) planEntitiesMatching(
 	if c.entityList.Order, err = c.entityList.Match.OrderBy(args.OrderBy); err != nil {
 		return nil, kg.AsError(p.run.TellPrefixed(p.ctx, err)).At("orderBy")
 	}
-	err = p.planConnection(c, f.Selections, entityConnections)
+	if err = p.planConnection(c, f.Selections, entityConnections); err == nil {
+		err = p.bindIfShown(c, f)
+	}
 	c.entityList.First, c.entityList.Total, c.entityList.Backward = c.first, c.total, c.backward
 	return c, err
 }

@@ -42,6 +42,9 @@ func (p *Planner) planDiffList(f graphql.CollectedField, args *QueryDiffArgs) (c
 	if err := p.planPaging(c.connection, f, PageArgs{First: args.First, After: args.After}); err != nil {
 		return nil, err
 	}
+	if err := p.bindPage(c.connection, f); err != nil {
+		return nil, err
+	}
 	if c.statementList.Match, err = p.compiler().Changes(args.Where); err != nil {
 		return nil, kg.AsError(err).At("where")
 	}

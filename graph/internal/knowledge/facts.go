@@ -28,6 +28,9 @@ func ReadFacts(ctx context.Context, f *executor.Selected, of string, a PageArgs,
 	if err := r.planPaging(c, r.field, a); err != nil {
 		return nil, err
 	}
+	if err := r.bindPage(c, r.field); err != nil {
+		return nil, err
+	}
 	c.bound = c.bound.ForEntity(kg.String(of))
 	if err := r.planConnection(c, r.field.Selections, factConnections); err != nil {
 		return nil, err

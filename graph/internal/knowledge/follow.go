@@ -32,6 +32,9 @@ func (b entityFieldPlan) planFollow(f graphql.CollectedField) error {
 		return err
 	}
 	field.page, err = p.planEntitiesMatching(p.compiler().Ends, f, entityListArgs{Where: args.Where, Page: PageArgs{First: args.First, After: args.After}})
+	if err == nil && args.Where == nil && len(field.page.groups) == 0 {
+		field.page.entityList.Match, err = query.Compiler{}.Ends(nil) // without the request, so that the plan can be kept
+	}
 	return err
 }
 
@@ -66,7 +69,7 @@ func (l *loader) loadFollowed(plan *entityPlan, field int, nodes []entityNode) (
 	from, after := l, make([]*kg.ID, len(nodes))
 	for i := range nodes {
 		if c.after != nil {
-			if from, after[i], err = l.resumeEntity(c, c.bound.ForEntity(nodes[i].ref.name)); err != nil {
+			if from, after[i], err = l.resumeEntity(c, l.boundOf(c, &nodes[i])); err != nil {
 				return err
 			}
 		}
@@ -86,7 +89,7 @@ func (l *loader) loadFollowed(plan *entityPlan, field int, nodes []entityNode) (
 	for i := range nodes {
 		g := &page{connection: c}
 		pages[i], nodes[i].slots[field].page = g, g
-		bound := c.bound.ForEntity(nodes[i].ref.name)
+		bound := l.boundOf(c, &nodes[i])
 		ids := slices.DeleteFunc(led[i], func(id kg.ID) bool { return !id.IsResource() })
 		if err := from.loadGroups(c, g, func(plan *groupPlan) ([]query.Group, error) { return x.Group(ids, plan.entities) }); err != nil {
 			return err

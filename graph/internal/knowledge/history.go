@@ -139,11 +139,15 @@ func (l *loader) countHistory(c *changeList, entity kg.Term, g *page) error {
 	return nil
 }
 
-// hadPast reports whether a loaded history has any change.
-func (n *entityNode) hadPast() bool {
+// listsAny reports whether a loaded page of statements with the entity, or of changes of them, has
+// any.
+func (n *entityNode) listsAny() bool {
 	for i := range n.plan.fields {
-		if n.plan.fields[i].kind == entityHistory && n.slots[i].page.size > 0 {
-			return true
+		switch n.plan.fields[i].kind {
+		case entityHistory, entityStatements:
+			if n.slots[i].page.size > 0 {
+				return true
+			}
 		}
 	}
 	return false

@@ -24,10 +24,7 @@ func (l *loader) loadStatementPages(plan *entityPlan, field int, nodes []entityN
 	for i := range nodes {
 		pages[i] = &made[i]
 		pages[i].connection = c
-		bound := c.bound
-		if c.cursors || c.after != nil || l.run.cutter != nil {
-			bound = bound.ForEntity(nodes[i].ref.name)
-		}
+		bound := l.boundOf(c, &nodes[i])
 		var after *kg.IDQuad
 		if c.after != nil {
 			if from, after, err = l.resumeStatements(c, bound); err != nil {
@@ -61,6 +58,14 @@ func (l *loader) loadStatementPages(plan *entityPlan, field int, nodes []entityN
 		return nil
 	}
 	return from.shareStatements(c, rows, pages, starts)
+}
+
+// boundOf returns the bound of the cursors of an entity's page.
+func (l *loader) boundOf(c *connection, n *entityNode) CursorBound {
+	if !c.cursors && c.after == nil && l.run.cutter == nil {
+		return c.bound // no cursor is read or made
+	}
+	return c.bound.ForEntity(n.ref.name)
 }
 
 // joinPattern returns the pattern for the statements of one entity. It returns

@@ -56,6 +56,9 @@ func (p *Planner) planMatchList(f graphql.CollectedField, args *QueryMatchArgs) 
 	if err := p.planPaging(c.connection, f, PageArgs{First: args.First, After: args.After}); err != nil {
 		return nil, err
 	}
+	if err := p.bindPage(c.connection, f); err != nil {
+		return nil, err
+	}
 	compiled, err := c.compile(nil)
 	if err = p.run.TellPrefixed(p.ctx, err); err != nil {
 		return nil, err

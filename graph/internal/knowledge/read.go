@@ -87,7 +87,7 @@ func (*Query) Entity(ctx context.Context, f *executor.Selected, args *QueryEntit
 
 // showEntity answers a field of type Entity.
 func (r reading) showEntity(iri kg.Term) (executor.Value, error) {
-	plan, err := r.planEntity(r.field.Selections)
+	plan, err := r.entityPlan()
 	if err != nil {
 		return nil, err
 	}
@@ -112,7 +112,7 @@ func (l *loader) loadEntity(plan *entityPlan, iri kg.Term) (*entityNode, error) 
 	if err != nil {
 		return nil, err
 	}
-	if !nodes[0].found && !nodes[0].hadPast() {
+	if !nodes[0].found && !nodes[0].listsAny() {
 		if there, err := l.showsEntity(ref); err != nil || !there {
 			return nil, err
 		}

@@ -5,6 +5,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/vektah/gqlparser/v2/ast"
@@ -57,6 +58,7 @@ type Run struct {
 	ctx     context.Context // the operation's context; a run does not outlive it
 	Life    context.Context // of a subscription's stream. It does not retain the parsed operation
 	bytes   int             // loaded for the answer
+	Derived *sync.Map       // that of the document (documents.Document); nil: plans are not kept
 	// snapshot takes a snapshot of the store, or of the stream that an event
 	// belongs to.
 	snapshot func(context.Context, kg.View) (*kg.Snapshot, error)
