@@ -149,6 +149,12 @@ func BenchmarkGroupsOfMany(b *testing.B) {
 	b.Run("likes/statements", func(b *testing.B) {
 		t.askInTurns(b, ns+"likes", `statements(where: {predicate: {eq: "`+ns+`likes"}}%s) { groups(by: [{as: "post", by: OBJECT}], first: 10) { key(as: "post") count } }`)
 	})
+	b.Run("classes", func(b *testing.B) {
+		t.askInTurns(b, kg.RDFType, `entities(first: 1%s) { groups(by: [{as: "class", property: "rdf:type"}], having: [{as: "class", exists: true}], first: 10) { key(as: "class") count } }`)
+	})
+	b.Run("predicates", func(b *testing.B) {
+		t.askInTurns(b, kg.RDFType, `statements(first: 1%s) { groups(by: [{as: "predicate", by: PREDICATE}], first: 10) { key(as: "predicate") count } }`)
+	})
 	b.Run("average", func(b *testing.B) {
 		t.askInTurns(b, ns+"age", `entities(where: {type: {eq: "`+ns+`Person"}, property: [{predicate: "`+ns+`age", gte: 58}]}%s) { groups(by: [{as: "city", property: "`+ns+`city"}], compute: [{as: "age", fn: AVG, property: "`+ns+`age"}], first: 10) { key(as: "city") count value(as: "age") } }`)
 	})

@@ -55,7 +55,7 @@ func (r *random) groupQuery() string {
 		}
 		return fmt.Sprintf(`{ entities(%s%%s) { %s } }`, where, field(list, fmt.Sprintf(`{as: "k", property: %q}`, predicate), "k"))
 	case 2:
-		where := pick([]string{"first: 2", fmt.Sprintf(`where: {predicate: {eq: %q}}`, predicate)})
+		where := pick([]string{"first: 2", `where: {graph: {eq: "ex:g1"}}`, fmt.Sprintf(`where: {predicate: {eq: %q}}`, predicate)})
 		key := pick([]string{"OBJECT", "SUBJECT", "PREDICATE", "GRAPH"})
 		return fmt.Sprintf(`{ statements(%s%%s) { %s } }`, where, field(groupFields, fmt.Sprintf(`{as: "k", by: %s}`, key), "k"))
 	}

@@ -108,6 +108,12 @@ func (l *EntityList) groupByRun(s *kg.Snapshot, by *EntityGrouping) (groups []Gr
 		}
 	}
 	predicate, known, err := s.ID(kg.IRI(by.names[0]))
+	if err == nil && known && by.excludesNull() && m.class.IsZero() && by.names[0] == kg.RDFType {
+		if counted, err := countClasses(s, c.sizes); counted || err != nil {
+			return endRuns(c.sizes, err)
+		}
+		c.sizes = newGroupSizes(s, &by.GroupShape)
+	}
 	if err == nil && known {
 		err = c.countValues(s, predicate)
 	}
@@ -115,6 +121,32 @@ func (l *EntityList) groupByRun(s *kg.Snapshot, by *EntityGrouping) (groups []Gr
 		err = c.addNull(s, by.excludesNull())
 	}
 	return endRuns(c.sizes, err)
+}
+
+// maxCountedClasses bounds the classes that are looked up one by one.
+const maxCountedClasses = 256
+
+// countClasses adds the classes with their instances. counted is false if the catalogue does not
+// know them all.
+func countClasses(s *kg.Snapshot, sizes *groupSizes) (counted bool, err error) {
+	list, err := s.Classes()
+	if err != nil || len(list) > maxCountedClasses {
+		return false, err
+	}
+	for _, class := range list {
+		n, known, err := s.Instances(class.Term)
+		if !known || err != nil {
+			return false, err
+		}
+		id, _, err := s.ID(class.Term)
+		if err == nil {
+			err = sizes.add(id, n)
+		}
+		if err != nil {
+			return false, err
+		}
+	}
+	return true, nil
 }
 
 // addNull adds the group of the elements without a value.
@@ -343,6 +375,9 @@ func (l *StatementList) groupByRun(s *kg.Snapshot, p kg.IDPattern, by *Statement
 		return nil, false, nil
 	}
 	sizes := newGroupSizes(s, &by.GroupShape)
+	if part == partPredicate && p == (kg.IDPattern{Graph: p.Graph}) {
+		return endRuns(sizes, countPredicates(s, p.Graph, sizes))
+	}
 	c := partCount{sizes: sizes}
 	err = kg.WalkIDs(s, p, func(q *kg.IDQuad) error {
 		return c.count([...]*kg.ID{&q.Subject, &q.Predicate, &q.Object}[part])
@@ -351,6 +386,27 @@ func (l *StatementList) groupByRun(s *kg.Snapshot, p kg.IDPattern, by *Statement
 		err = c.addGroups()
 	}
 	return endRuns(sizes, err)
+}
+
+// countPredicates adds the predicates of a graph, or of all, with the counts of the catalogue.
+func countPredicates(s *kg.Snapshot, graph kg.ID, sizes *groupSizes) error {
+	list, err := s.Predicates()
+	if err != nil {
+		return err
+	}
+	for _, p := range list {
+		id, _, err := s.ID(p.Term)
+		if err == nil && !graph.IsZero() {
+			p.Count, err = s.CountIDs(kg.IDPattern{Predicate: id, Graph: graph})
+		}
+		if err == nil && p.Count > 0 {
+			err = sizes.add(id, p.Count)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // partCount counts ids, which mostly come in runs.

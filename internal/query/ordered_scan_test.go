@@ -47,7 +47,7 @@ func orderedPatterns(predicate kg.Term, random *rand.Rand) []pattern.Group {
 // every view, and whichever found the pages before.
 func TestOrderedScans(t *testing.T) {
 	random := rand.New(rand.NewPCG(5, 6))
-	store := mixedStore(t, random, 9_000)
+	store := mixedStore(t, random, 6_000)
 	scanned, sorted := map[string]int{}, 0
 	eachView(t, store, func(s *kg.Snapshot) {
 		for n := range 4 {
@@ -70,7 +70,7 @@ func TestOrderedScans(t *testing.T) {
 				}
 				all, _, _ := orderedRows(t, p, s, q, 1<<30)
 				from := 0
-				for q.First = 1 + random.IntN(30); from < min(len(all), 200); {
+				for q.First = 1 + random.IntN(30); from < min(len(all), 90); {
 					rows, place, kind := orderedRows(t, p, s, q, q.First)
 					if want := all[from:min(from+q.First, len(all))]; !slices.Equal(rows, want) {
 						t.Fatalf("%s by %s, %s, distinct %t, rows from %d on: got\n%v, want\n%v", fmt.Sprint(g.Triples), predicate, by.Direction, q.Distinct, from, rows, want)
