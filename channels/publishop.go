@@ -27,12 +27,14 @@ type publishOp struct {
 	implied    []bool           // parallel to patches
 	newChannel *channel.Channel // channel to create with the message; nil if it exists
 	peer       kg.AgentID       // other agent of a direct channel, which may have to be created
+	entity     kg.Term          // the message
 	statements []kg.Patch       // stored statements of the message, without those known only in the commit
 	prefetch   *kg.TermPrefetch
 	hash       string // content hash, if there is a key
 	salt       string // for the event of the scope, the same in each attempt; "" until needed
 	dryRun     bool   // dry run
 	reviewed   bool   // a held message that was approved
+	newID      bool   // the id of the message was made for it a moment ago
 
 	// extra, if set, writes further system statements in the commit of the message. If
 	// the work was done before, it returns the message that it was done with.
@@ -89,7 +91,7 @@ func (s *Service) checkPublication(by Caller, p Publication) (*publishOp, error)
 		return nil, err
 	}
 	m.ID, m.FactCount = message.ID(id), p.countExplicit()
-	return &publishOp{service: s, author: author, by: by, reader: by.ReaderPrincipal(author), message: m, patches: slices.Clone(p.Patches), implied: p.Implied, peer: p.To}, nil
+	return &publishOp{service: s, author: author, by: by, reader: by.ReaderPrincipal(author), message: m, patches: slices.Clone(p.Patches), implied: p.Implied, peer: p.To, newID: true}, nil
 }
 
 // resolveTarget returns the channel of a publication.
@@ -140,6 +142,10 @@ func (p *publishOp) prepareStatements() (err error) {
 	}
 	p.prefetch = p.service.store.NewTermPrefetch(p.author, len(statements)+len(p.patches))
 	p.statements = make([]kg.Patch, 0, len(statements))
+	p.entity = p.message.ID.Entity()
+	if p.newID {
+		p.prefetch.NoteNewSubject(p.entity)
+	}
 	for _, st := range statements {
 		if err := p.addStatement(st); err != nil {
 			return err
@@ -163,11 +169,11 @@ func (p *publishOp) prepareStatements() (err error) {
 // addStatement adds a statement about the message. It validates the statement here,
 // rather than while others wait for the committer.
 func (p *publishOp) addStatement(st vocab.Statement) error {
-	q := kg.Quad{Predicate: st.Property, Object: st.Object}
+	q := kg.Quad{Subject: p.entity, Predicate: st.Property, Object: st.Object}
 	if len(p.statements) > 0 {
-		q.Subject, q.Graph = p.statements[0].Quad.Subject, p.messagesGraph()
+		q.Graph = p.messagesGraph()
 	} else {
-		q.Subject, q.Graph = p.message.ID.Entity(), p.message.Channel.MessagesGraph()
+		q.Graph = p.message.Channel.MessagesGraph()
 	}
 	patch := kg.Patch{Op: kg.Add, Quad: q}
 	if st.Property == vocab.Parts {

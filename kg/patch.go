@@ -196,6 +196,13 @@ func (f *TermPrefetch) Prefetch(p *Patch) error {
 	return nil
 }
 
+// NoteNewSubject tells that the subject of the patches that follow is a name that was made of random
+// bits a moment ago, and that nobody has been told. No statement has it: it is not looked up.
+func (f *TermPrefetch) NoteNewSubject(subject Term) {
+	key := index.KeyOf(subject)
+	f.last = &index.PrefetchedTerm{Term: subject, Key: &key, AbsentFrom: f.store.flushedKV.Load()}
+}
+
 func (s *Store) prefetchTerm(t Term) index.PrefetchedTerm {
 	if id, ok := base.InlineID(t); ok {
 		return index.PrefetchedTerm{Term: t, ID: id}

@@ -66,6 +66,49 @@ func TestForeseenTermComesMeanwhile(t *testing.T) {
 	}
 }
 
+// TestNewSubjectComesMeanwhile has a subject noted as new in two updates, of which the second
+// comes after the first: it has one number all the same, in memory or on the disk.
+func TestNewSubjectComesMeanwhile(t *testing.T) {
+	for _, flushed := range []bool{false, true} {
+		s := kgtest.Disk(t, kg.Options{})
+		subject := kg.IRI("urn:koine:message:new")
+		patch := func(i int) kg.Patch {
+			f := s.NewTermPrefetch("agent://a", 1)
+			f.NoteNewSubject(subject)
+			return foreseen(t, f, kg.Patch{Op: kg.Add, Quad: kg.Quad{Subject: subject, Predicate: kg.IRI(fmt.Sprint("urn:p", i)), Object: kg.Integer(1)}})
+		}
+		for _, p := range []kg.Patch{patch(1), patch(2)} {
+			if _, err := s.Update(within(t), kg.Meta{Principal: tester}, func(tx *kg.Tx) error { return tx.Apply(p) }); err != nil {
+				t.Fatal(err)
+			}
+			if flushed {
+				s.Exclusive(func() {})
+			}
+		}
+		if got := stands(t, s, kg.Pattern{Subject: subject}); got != 2 {
+			t.Errorf("flushed %v: %d statements have the subject, want 2", flushed, got)
+		}
+	}
+}
+
+// A subject that is noted as new is not looked up before the update.
+func TestNewSubjectIsNotLookedUp(t *testing.T) {
+	s := kgtest.Disk(t, kg.Options{})
+	read := func(note bool) uint64 {
+		before := s.Stats().KeysRead
+		f := s.NewTermPrefetch("agent://a", 1)
+		subject := kg.IRI(fmt.Sprint("urn:new:", note))
+		if note {
+			f.NoteNewSubject(subject)
+		}
+		foreseen(t, f, kg.Patch{Op: kg.Add, Quad: kg.Quad{Subject: subject, Predicate: kg.IRI("urn:p"), Object: kg.Integer(1)}})
+		return s.Stats().KeysRead - before
+	}
+	if known, new := read(false), read(true); known != 1 || new != 0 {
+		t.Errorf("%d keys are read, and %d of a new subject", known, new)
+	}
+}
+
 // TestForeseenTogether has many callers foresee the same new terms and commit at once.
 func TestForeseenTogether(t *testing.T) {
 	s := kgtest.Disk(t, kg.Options{})

@@ -12,6 +12,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"slices"
+	"strings"
 	"time"
 
 	"koine/channels/channel"
@@ -213,8 +214,22 @@ func (m *Message) StoredStatements() (out []vocab.Statement, err error) {
 }
 
 // joinParts returns the JSON array of the parts as they are: json.Marshal would reformat them.
-func joinParts(parts []json.RawMessage) []byte {
-	return append(append([]byte{'['}, bytes.Join(rawTexts(parts), []byte{','})...), ']')
+func joinParts(parts []json.RawMessage) string {
+	size := len("[]") + max(len(parts)-1, 0)
+	for _, part := range parts {
+		size += len(part)
+	}
+	var b strings.Builder
+	b.Grow(size)
+	b.WriteByte('[')
+	for i, part := range parts {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		b.Write(part)
+	}
+	b.WriteByte(']')
+	return b.String()
 }
 
 // OnceKey returns the literal under which the message of an author's key in a channel
@@ -302,14 +317,6 @@ func stringEnd(text []byte) int {
 		}
 		from += i + 1
 	}
-}
-
-func rawTexts(parts []json.RawMessage) [][]byte {
-	out := make([][]byte, len(parts))
-	for i, part := range parts {
-		out[i] = part
-	}
-	return out
 }
 
 // applyStored adds a stored statement, and takes the revision and, for an erased

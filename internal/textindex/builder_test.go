@@ -45,7 +45,7 @@ func TestBuilderStartsAnew(t *testing.T) {
 	texts := func(b *builder, from int) *builder {
 		for n := range 50 {
 			value := strings.Repeat("cell ", 1+n%3) + strconv.Itoa(from+n)
-			b.addText(&Text{Subject: Subject{uint64(from + n), id(2, from+n)}, Ref: Ref{id(2, 1), id(2, 2), id(4, from+n)}, Language: words.English, Value: value})
+			b.addText(&Text{Subject: Subject{uint64(n), id(2, n)}, Ref: Ref{id(2, 1), id(2, 2), id(4, n)}, Language: words.English, Value: value})
 		}
 		b.dropText(b.keys[1])
 		return b

@@ -118,7 +118,7 @@ var (
 var Type = kg.IRI(kg.RDFType)
 
 // JSON returns a JSON value as a literal (RDF 1.2, section 3.3: rdf:JSON).
-func JSON(raw []byte) kg.Term { return kg.Typed(string(raw), kg.RDF+"JSON") }
+func JSON[T ~[]byte | ~string](raw T) kg.Term { return kg.Typed(string(raw), kg.RDF+"JSON") }
 
 // Storage of receipts, in ReceiptsGraph: for each agent the sequences up to which all
 // messages for it were delivered and read, and in addition receipts of individual

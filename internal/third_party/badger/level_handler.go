@@ -269,7 +269,8 @@ func (s *levelHandler) close() error {
 }
 
 // getTableForKey acquires a read-lock to access s.tables. It returns a list of tableHandlers.
-func (s *levelHandler) getTableForKey(key []byte) ([]*table.Table, func() error) {
+// Of level 0 it leaves out the tables whose filters tell that they lack the key.
+func (s *levelHandler) getTableForKey(key []byte, hash uint32) ([]*table.Table, func() error) {
 	s.RLock()
 	defer s.RUnlock()
 
@@ -277,8 +278,12 @@ func (s *levelHandler) getTableForKey(key []byte) ([]*table.Table, func() error)
 		// For level 0, we need to check every table. Remember to make a copy as s.tables may change
 		// once we exit this function, and we don't want to lock s.tables while seeking in tables.
 		// CAUTION: Reverse the tables.
-		out := make([]*table.Table, 0, len(s.tables))
+		var out []*table.Table
 		for i := len(s.tables) - 1; i >= 0; i-- {
+			if s.tables[i].DoesNotHave(hash) {
+				y.NumLSMBloomHitsAdd(s.db.opt.MetricsEnabled, s.strLevel, 1)
+				continue
+			}
 			out = append(out, s.tables[i])
 			s.tables[i].IncrRef()
 		}
@@ -306,13 +311,13 @@ func (s *levelHandler) getTableForKey(key []byte) ([]*table.Table, func() error)
 
 // get returns value for a given key or the key after that. If not found, return nil.
 func (s *levelHandler) get(key []byte) (y.ValueStruct, error) {
-	tables, decr := s.getTableForKey(key)
 	keyNoTs := y.ParseKey(key)
 
 	hash := y.Hash(keyNoTs)
+	tables, decr := s.getTableForKey(key, hash)
 	var maxVs y.ValueStruct
 	for _, th := range tables {
-		if th.DoesNotHave(hash) {
+		if s.level > 0 && th.DoesNotHave(hash) {
 			y.NumLSMBloomHitsAdd(s.db.opt.MetricsEnabled, s.strLevel, 1)
 			continue
 		}
