@@ -10,7 +10,6 @@ import (
 	"sync/atomic"
 
 	"koine/kg/base"
-	"koine/kg/internal/index"
 	"koine/kg/internal/keys"
 )
 
@@ -392,7 +391,7 @@ func (s *Store) hasAssertion(q *Quad, a *Assertion) (bool, error) {
 		return false, err
 	}
 	defer s.unpin(p)
-	dict := index.Dictionary{KV: p.kv, Cache: s.cache}
+	dict := s.dictionary(p.kv)
 	var ids IDQuad
 	for _, part := range base.QuadParts(q, &ids) {
 		id, known, err := dict.ID(*part.Term)

@@ -514,6 +514,22 @@ type View = base.View
 // IDRange is a range of ids in the order of the index.
 type IDRange = base.IDRange
 
+// Objects selects the objects of statements, for Sweep.SeekObjects.
+type Objects = base.Objects
+
+// TermPrefix selects terms by the beginning of their text.
+type TermPrefix = base.TermPrefix
+
+// PrefixKind is a kind of terms that are selected by a prefix.
+type PrefixKind = base.PrefixKind
+
+// The kinds of terms that are selected by a prefix.
+const (
+	OfIRIs     = base.OfIRIs
+	OfTexts    = base.OfTexts
+	OfLiterals = base.OfLiterals
+)
+
 // Ranges of the ids of literals by their values; package base describes each.
 var (
 	ResourceIDs        = base.ResourceIDs

@@ -102,7 +102,7 @@ func (s *Store) apply(a applied) {
 
 // markerOf returns the marker of a head, which the index stores with its keys.
 func (s *Store) markerOf(h *head) index.Marker {
-	return index.Marker{Epoch: s.dir.Epoch, Revision: h.revision, NextNumber: h.nextNumber, Millis: h.time.UnixMilli(), Hash: h.hash}
+	return index.Marker{Epoch: s.dir.Epoch, Revision: h.revision, NextNumber: h.nextNumber, Millis: h.time.UnixMilli(), Hash: h.hash, HashedTerms: s.hashedTerms}
 }
 
 // flushIfFull starts a flush of memory to Badger if memory is full. It waits for an earlier

@@ -307,7 +307,7 @@ func (b *bulk) stateBefore(ids *IDQuad) (s base.State, err error) {
 		}
 	}
 	_, err = b.base.Get(keys.SPOG.Append(nil, *ids), func(v []byte) (err error) {
-		s, err = base.ParseState(v, index.Dictionary{KV: b.base, Cache: b.s.cache}.Agent)
+		s, err = base.ParseState(v, b.s.dictionary(b.base).Agent)
 		return err
 	})
 	b.s.head.Load().generations.SettleState(&s, ids.Graph)
@@ -440,7 +440,9 @@ func (b *bulk) checkTerm(t *Term) error {
 
 // dictionary returns the dictionary as it was before the round.
 func (b *bulk) dictionary() index.Dictionary {
-	return index.Dictionary{KV: b.base, Cache: b.s.cache, FirstUnseen: b.unused}
+	d := b.s.dictionary(b.base)
+	d.FirstUnseen = b.unused
+	return d
 }
 
 // graphID returns the id of a graph after checking that the caller may write to it.

@@ -82,7 +82,7 @@ func (m Maintenance) CutLog(ctx context.Context, before Revision) error {
 func writeCheckpoint(ctx context.Context, path string, kv index.KV, m index.Marker) error {
 	return archive.WriteSummed(path, func(out io.Writer) (err error) {
 		head := append([]byte(archive.CheckpointMagic), archive.CheckpointVersion)
-		if _, err := out.Write(codec.AppendBytes(head, m.Encode())); err != nil {
+		if _, err := out.Write(codec.AppendBytes(head, m.EncodeHead())); err != nil {
 			return err
 		}
 		w := &archive.CheckpointWriter{Ctx: ctx}

@@ -2,10 +2,12 @@ package kg
 
 import (
 	"context"
+	"encoding/binary"
 	"encoding/hex"
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"path/filepath"
 	"strings"
 	"time"
@@ -14,6 +16,7 @@ import (
 	"github.com/hashicorp/raft-wal/types"
 	"golang.org/x/sys/unix"
 
+	"koine/kg/base"
 	"koine/kg/internal/datadir"
 	"koine/kg/internal/erasure"
 	"koine/kg/internal/index"
@@ -24,22 +27,23 @@ import (
 
 // Faults are the injectable failures below a store.
 type Faults struct {
-	LogFiles        types.VFS     // stands in for the file system under the log
-	LogSegmentBytes int           // size of the log's files, so that a test has several
-	AfterAppend     func() error  // called when a group is in the log and not yet in the index
-	AfterRetain     func(string)  // called after each part of a round of the history option
-	RetainEvery     time.Duration // time between two of these rounds
-	OverlapFrom     int           // updates that have to wait for the next group to be executed while the log takes one
-	SummedFirst     int64         // how much of an index is summed before it is opened
-	BulkFrom        int           // from how many quads on a load is one in bulk
-	BulkChunk       int           // statements of a bulk load that are in memory
-	BulkTableBytes  int           // of the tables of a bulk load, before another round
-	BulkStep        func(string)  // called before each step of a bulk load
-	GroupBytes      int           // from how many bytes for the log on a group takes no further update
-	LoadCommitBytes int           // of text in a commit of a load
-	BulkFromBytes   int           // from how many bytes of text on a load is one in bulk
-	WholeFrom       int           // how many statements a graph may hold that is replaced in one ordinary commit
-	WholeCommit     int           // statements of a commit of a larger one
+	LogFiles        types.VFS          // stands in for the file system under the log
+	LogSegmentBytes int                // size of the log's files, so that a test has several
+	AfterAppend     func() error       // called when a group is in the log and not yet in the index
+	AfterRetain     func(string)       // called after each part of a round of the history option
+	RetainEvery     time.Duration      // time between two of these rounds
+	OverlapFrom     int                // updates that have to wait for the next group to be executed while the log takes one
+	SummedFirst     int64              // how much of an index is summed before it is opened
+	BulkFrom        int                // from how many quads on a load is one in bulk
+	BulkChunk       int                // statements of a bulk load that are in memory
+	BulkTableBytes  int                // of the tables of a bulk load, before another round
+	BulkStep        func(string)       // called before each step of a bulk load
+	UpgradeStep     func(string) error // called before each part of an upgrade of the index is completed
+	GroupBytes      int                // from how many bytes for the log on a group takes no further update
+	LoadCommitBytes int                // of text in a commit of a load
+	BulkFromBytes   int                // from how many bytes of text on a load is one in bulk
+	WholeFrom       int                // how many statements a graph may hold that is replaced in one ordinary commit
+	WholeCommit     int                // statements of a commit of a larger one
 	LoseAppend      func(first Revision) bool
 	GatherFrom      time.Duration // how long an append has to take for others to run before a group is taken
 }
@@ -51,6 +55,7 @@ func (o Options) WithFaults(f Faults) Options {
 	o.overlapFrom, o.gatherFrom = f.OverlapFrom, f.GatherFrom
 	o.indexSummedFirst = f.SummedFirst
 	o.bulkFrom, o.bulkChunk, o.bulkTableBytes, o.bulkStep = f.BulkFrom, f.BulkChunk, f.BulkTableBytes, f.BulkStep
+	o.upgradeStep = f.UpgradeStep
 	o.groupBytes, o.loadCommitBytes, o.bulkFromBytes = f.GroupBytes, f.LoadCommitBytes, f.BulkFromBytes
 	o.wholeFrom, o.wholeCommit = f.WholeFrom, f.WholeCommit
 	if f.LoseAppend != nil {
@@ -179,6 +184,39 @@ func ApplyRows(dir string, o Options, rows, gone []string, version Revision) err
 		w.setKey(kv[0], kv[1])
 	}
 	return errors.Join(w.commit(), db.Close())
+}
+
+// HashTerms gives the index of a closed data directory the layout of keys.VersionHashed.
+func HashTerms(dir string, o Options) (n int, err error) {
+	if err := datadir.RemoveFile(filepath.Join(dir, datadir.IndexName, datadir.CleanName)); err != nil {
+		return 0, err
+	}
+	s := &Store{options: o.withDefaults(), log: slog.New(slog.DiscardHandler)}
+	s.db, err = badger.OpenManaged(s.badgerOptions(filepath.Join(dir, datadir.IndexName)))
+	if err != nil {
+		return 0, err
+	}
+	kv := s.newKV(math.MaxUint64)
+	w := &indexTxn{db: s.db, at: s.db.MaxVersion()}
+	records := kv.Scan(keys.NumberPrefix())
+	for ; records.Valid(); records.Next() {
+		number, _ := keys.ParseNumber(records.Key())
+		err = errors.Join(err, records.Value(func(record []byte) error {
+			if key, hashed := keys.Term(record, base.Hash16); hashed {
+				n++
+				w.setKey(key, nil)
+				w.setKey(keys.HashedTerm(record, base.Hash16), binary.AppendUvarint(nil, number))
+			}
+			return nil
+		}))
+	}
+	records.Close()
+	_, failed := kv.Get(index.MarkerKey, func(v []byte) error {
+		w.setKey(index.MarkerKey, append([]byte{keys.VersionHashed}, v[1:]...))
+		return nil
+	})
+	kv.Close()
+	return n, errors.Join(err, failed, w.commit(), s.db.Close())
 }
 
 // DropOldVersions compacts the index of a closed data directory with no reader of a revision

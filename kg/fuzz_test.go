@@ -248,7 +248,11 @@ func FuzzParseValues(f *testing.F) {
 			same(t, b, v.Encode())
 		}
 		if v, err := index.ParseMarker(b); err == nil {
-			same(t, b, v.Encode())
+			encoded := v.Encode()
+			if v.HashedTerms { // of any older version
+				encoded[0] = b[0]
+			}
+			same(t, b, encoded)
 		}
 	})
 }

@@ -153,6 +153,7 @@ func (s *scratch) reset() { clear(s.room[:cap(s.room)]) }
 
 func (s *Store) startGroup(h *head, base index.KV) *group {
 	w := index.NewIndexWriter(index.NewOverlay(base), base, s.cache, h.nextNumber)
+	w.Dictionary.HashedTerms = s.hashedTerms
 	w.Generations = h.generations
 	return &group{
 		s:         s,

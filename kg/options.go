@@ -127,6 +127,9 @@ type Options struct {
 	// concurrently, for
 	// tests.
 	bulkStep func(step string)
+	// upgradeStep is called before each part of an upgrade of the index is completed. It may fail
+	// in its stead, for tests.
+	upgradeStep func(step string) error
 	// replacedDepends replaces MaxReplacedDepends, for tests.
 	replacedDepends int
 	// tailBytes replaces maxTailBytes.
@@ -199,6 +202,9 @@ func (o Options) withDefaults() Options {
 	setDefault(&o.RingCommits, DefaultRingCommits)
 	setDefault(&o.RingBytes, DefaultRingBytes)
 	setDefault(&o.MaxWatchers, DefaultMaxWatchers)
+	if o.upgradeStep == nil {
+		o.upgradeStep = func(string) error { return nil }
+	}
 	if o.bulkStep == nil {
 		o.bulkStep = func(string) {}
 	}

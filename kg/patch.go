@@ -228,7 +228,7 @@ func (s *Store) flushedID(t Term, key index.TermKey) (ID, *index.BadgerKV) {
 		return ID{}, nil
 	}
 	defer kv.Close()
-	id, found, err := index.Dictionary{KV: kv, Cache: s.cache}.Find(t, key)
+	id, found, err := s.dictionary(kv).Find(t, key)
 	switch {
 	case err != nil:
 		return ID{}, nil // the committer gets the same error

@@ -26,7 +26,7 @@ func (s *Store) SourceStatements(agent AgentID) (uint64, error) {
 		return 0, err
 	}
 	defer s.unpin(p)
-	id, known, err := index.Dictionary{KV: p.kv, Cache: s.cache}.ID(base.AgentTerm(CanonicalAgent(string(agent))))
+	id, known, err := s.dictionary(p.kv).ID(base.AgentTerm(CanonicalAgent(string(agent))))
 	if !known || err != nil {
 		return 0, err
 	}
@@ -82,7 +82,7 @@ func (s *Store) countSourceStatements() error {
 	defer kv.Close()
 	progress, done := s.newProgress("counting the statements of each source", 0), uint64(0)
 	counts := make(index.SourceCounts)
-	shared := index.QuotaGraphs{Dictionary: index.Dictionary{KV: kv, Cache: s.cache}, Generations: h.generations}
+	shared := index.QuotaGraphs{Dictionary: s.dictionary(kv), Generations: h.generations}
 	cur := kv.Scan([]byte{byte(keys.SPOG)})
 	defer cur.Close()
 	for ; cur.Valid(); cur.Next() {

@@ -44,11 +44,15 @@ func (s *Store) openIndex() error {
 		return s.rebuildIndex("it belongs to another log")
 	}
 	if err := s.compareWithLog(m); err != nil {
+		s.hashedTerms = m.HashedTerms
 		s.setReadOnly(base.ErrLogDamaged(err))
 		return s.serveIndex(m)
 	}
 	if first := Revision(s.wal.First()); first > m.Revision+1 {
 		return s.rebuildIndex("the log no longer holds what it lacks")
+	}
+	if err := s.orderTerms(&m); err != nil {
+		return s.rebuildIndex(err.Error())
 	}
 	err = s.catchUp(m)
 	if err == nil {
@@ -250,7 +254,7 @@ func (s *Store) serveIndex(m index.Marker) error {
 	if s.counted, err = index.HasSourceCounts(kv, m); err != nil {
 		return err
 	}
-	gens, err := index.ReadGenerations(index.Dictionary{KV: kv, Cache: s.cache}, m.Revision)
+	gens, err := index.ReadGenerations(s.dictionary(kv), m.Revision)
 	if err != nil {
 		return err
 	}
@@ -362,6 +366,7 @@ func (s *Store) newReplay() *replayer {
 	o := index.NewOverlay(base)
 	o.BaseUncertain = true
 	w := index.NewIndexWriter(o, base, s.cache, s.head.Load().nextNumber)
+	w.Dictionary.HashedTerms = s.hashedTerms
 	w.Floor, w.WithoutSourceCounts, w.Generations = s.oldestReadable(), !s.counted, s.head.Load().generations
 	return &replayer{s: s, base: base, w: w, catalogue: s.head.Load().catalogue.Copy()}
 }
@@ -481,7 +486,7 @@ func (s *Store) rebuildIn(why string, aside bool) error {
 	}
 	s.closedIndex.close()
 	s.closedIndex = closedIndex{} // the new tables reuse the names
-	s.cache = index.NewTermCache(s.options.TermCache)
+	s.cache, s.hashedTerms = index.NewTermCache(s.options.TermCache), false
 	if err := s.openBadger(); err != nil {
 		return err
 	}

@@ -672,7 +672,7 @@ func graphPrefix(graph ID) []byte { return append([]byte{byte(keys.GSPO)}, graph
 func (w *wholeReplacement) snapshotWith(p pinned, t *index.Generations) *Snapshot {
 	s := w.s
 	return &Snapshot{
-		ctx: w.ctx, kv: p.kv, dict: index.Dictionary{KV: p.kv, Cache: s.cache}, access: s.options.Access,
+		ctx: w.ctx, kv: p.kv, dict: s.dictionary(p.kv), access: s.options.Access,
 		hides: Hidden(s.options.Access, w.meta.Principal), catalogue: p.head.catalogue, generations: t,
 		view:     View{Principal: w.meta.Principal, AllGraphs: true, WithoutPending: true, Now: s.options.Clock(), At: p.head.revision, Doubts: s.options.Distrust.Doubted()},
 		position: Position{Epoch: s.dir.Epoch, Revision: p.head.revision, Index: EndOfCommit},

@@ -33,6 +33,11 @@ type scanner struct {
 	// indexed means that the pattern's graph is an id of the index, at whichever revision it
 	// is current: for walks over versions.
 	indexed bool
+	// objects restricts the walk to some objects, in an order that has them behind the prefix; nil:
+	// it returns all. Statements that it leaves out are not counted as read.
+	objects *objectWalk
+	// quiet means that nothing is counted as read, and no source noted.
+	quiet bool
 	// predicates are still to be scanned, for a literal object without a predicate: POSG has
 	// it once for each.
 	predicates []ID
@@ -111,7 +116,9 @@ func (sc *scanner) nextPredicate() bool {
 }
 
 func (sc *scanner) openCursors(p IDQuad) {
-	sc.s.scans.Add(1)
+	if !sc.quiet {
+		sc.s.scans.Add(1)
+	}
 	sc.order = keys.Choose(p)
 	sc.prefix, _ = sc.order.AppendPrefix(sc.roomForPrefix(), p)
 	sc.present = sc.s.kv.Scan(sc.prefix)
@@ -181,6 +188,9 @@ func (sc *scanner) next() bool {
 				return true
 			}
 		}
+		if sc.objects != nil && sc.objects.skip && sc.err == nil {
+			sc.skipToRange()
+		}
 	}
 	return false
 }
@@ -204,7 +214,7 @@ func (sc *scanner) takePresent() bool {
 		sc.err = Errorf(CodeInternal, "a key of the index cannot be read: %x", sc.present.Key())
 		return false
 	}
-	if !keys.Matches(sc.pattern, q) || !sc.admitsRow(&q) {
+	if !keys.Matches(sc.pattern, q) || !sc.admitsObject(q.Object) || !sc.admitsRow(&q) {
 		return false
 	}
 	sc.row = Row{IDQuad: q}
@@ -212,8 +222,14 @@ func (sc *scanner) takePresent() bool {
 		return sc.decodeState(sc.present, sc.order == keys.SPOG) && sc.err == nil
 	}
 	sc.row.Graph = sc.name
-	sc.err = sc.s.countRead()
+	sc.countRead()
 	return sc.err == nil
+}
+
+func (sc *scanner) countRead() {
+	if !sc.quiet {
+		sc.err = sc.s.countRead()
+	}
 }
 
 func (sc *scanner) takePast() bool {
@@ -228,7 +244,7 @@ func (sc *scanner) takePast() bool {
 		return sc.takeVersion(q, from, to)
 	}
 	at := uint64(sc.s.position.Revision)
-	if at < from || at >= to || !keys.Matches(sc.pattern, q) || !sc.admitsRow(&q) || sc.isForgotten(sc.name, to) {
+	if at < from || at >= to || !keys.Matches(sc.pattern, q) || !sc.admitsObject(q.Object) || !sc.admitsRow(&q) || sc.isForgotten(sc.name, to) {
 		return false
 	}
 	sc.row = Row{IDQuad: q, from: Revision(from), to: Revision(to)}
@@ -295,10 +311,12 @@ func (sc *scanner) decodeState(c index.Cursor, here bool) bool {
 	if len(sc.row.shown) == 0 {
 		return false
 	}
-	if sc.err = sc.s.countRead(); sc.err != nil {
+	if sc.countRead(); sc.err != nil {
 		return false
 	}
-	sc.noteSources()
+	if !sc.quiet {
+		sc.noteSources()
+	}
 	return true
 }
 

@@ -1,8 +1,11 @@
 package kg
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"encoding/binary"
+	"errors"
 	"iter"
 	"math"
 	"slices"
@@ -56,6 +59,8 @@ type Snapshot struct {
 	sources         []AgentID // guarded by mu
 	// local holds the terms behind the ids of LocalID, guarded by mu.
 	local map[ID]Term
+	// prefixes are the terms that were looked up by prefix, guarded by mu.
+	prefixes map[TermPrefix]*prefixed
 	// runs are decoded runs of the store, nil for none.
 	runs *runCache
 }
@@ -580,6 +585,227 @@ func (s *Snapshot) Literals(text string) (known []Term, complete bool, err error
 	return known, true, nil
 }
 
+// MaxPrefixed bounds the terms that are looked up for a prefix. With more, the values are read and
+// compared: a walk over so many is as fast as looking them up one by one.
+const MaxPrefixed = 1 << 14
+
+// maxKeptPrefixes bounds the prefixes whose terms a snapshot keeps.
+const maxKeptPrefixes = 16
+
+// prefixed are the ids of the dictionary's terms with a prefix, in order. They are incomplete if
+// there are more than MaxPrefixed, or if the snapshot cannot tell.
+type prefixed struct {
+	ids      []ID
+	complete bool
+}
+
+// idsWith looks the terms with a prefix up, visible or not. What the caller shows must not depend
+// on whether they are complete.
+func (s *Snapshot) idsWith(p TermPrefix) (*prefixed, error) {
+	s.mu.Lock()
+	found := s.prefixes[p]
+	s.mu.Unlock()
+	if found != nil {
+		return found, nil
+	}
+	found, err := s.collectWith(p)
+	if err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.prefixes == nil {
+		s.prefixes = map[TermPrefix]*prefixed{}
+	}
+	if len(s.prefixes) < maxKeptPrefixes {
+		s.prefixes[p] = found
+	}
+	return found, nil
+}
+
+func (s *Snapshot) collectWith(p TermPrefix) (*prefixed, error) {
+	records, complete := s.recordsWith(p)
+	if !complete || s.dict.Fresh != nil || s.dict.HashedTerms {
+		return &prefixed{}, nil
+	}
+	var ids []ID
+	for _, record := range records {
+		var failed error
+		err := index.EachWith(s.kv, record, func(id ID) bool {
+			if complete = len(ids) < MaxPrefixed; !complete {
+				return false
+			}
+			if ids = append(ids, id); len(ids)%index.PaceInterval == 0 {
+				failed = s.waitForPace()
+			}
+			return failed == nil
+		})
+		if err == nil && failed == nil && len(record) > keys.MaxInlineRecord {
+			ids, failed = s.withPrefix(ids, p)
+		}
+		if err = errors.Join(err, failed); err != nil {
+			return nil, err
+		}
+		if !complete {
+			return &prefixed{}, nil
+		}
+	}
+	slices.SortFunc(ids, ID.Compare)
+	return &prefixed{ids, true}, nil
+}
+
+// withPrefix returns those of the ids that have the prefix.
+func (s *Snapshot) withPrefix(ids []ID, p TermPrefix) ([]ID, error) {
+	var failed error
+	ids = slices.DeleteFunc(ids, func(id ID) bool {
+		if failed != nil {
+			return false
+		}
+		t, err := s.dict.Term(id)
+		failed = err
+		return !p.Fits(t)
+	})
+	return ids, failed
+}
+
+// recordsWith lists the beginnings of the records of terms with a prefix. complete is false if
+// there are too many.
+func (s *Snapshot) recordsWith(p TermPrefix) (records [][]byte, complete bool) {
+	if p.Of == OfIRIs {
+		return [][]byte{base.AppendTerm(nil, IRI(p.Text))}, true
+	}
+	kinds := []string{""}
+	languages := s.listSuffixes(keys.LanguagePrefix())
+	for _, lang := range languages {
+		kinds = append(kinds, base.Tagged(lang))
+	}
+	var datatypes []string
+	if p.Of == OfLiterals {
+		datatypes = s.listSuffixes(keys.DatatypePrefix())
+		kinds = append(kinds, datatypes...)
+	}
+	for _, kind := range kinds {
+		records = append(records, base.AppendTerm(nil, base.LiteralOfKind(p.Text, kind)))
+	}
+	return records, len(languages) <= MaxLiteralKinds && len(datatypes) <= MaxLiteralKinds
+}
+
+// walkObjects prepares a walk over some objects. Where the terms with the prefix are known, the walk
+// steps over all others, else it reads and compares them: it returns the same.
+func (s *Snapshot) walkObjects(o *Objects) (objectWalk, error) {
+	w := objectWalk{of: o, ranges: o.Ranges}
+	if o.Prefix == nil {
+		return w, nil
+	}
+	found, err := s.idsWith(*o.Prefix)
+	if err != nil {
+		return w, err
+	}
+	if !found.complete {
+		w.prefix = o.Prefix
+		return w, nil
+	}
+	numbered := base.NumberedLiteralIDs()
+	some := make([]IDRange, 0, len(found.ids)+2)
+	some = append(some, IDRange{Last: numbered.Before()})
+	for _, id := range found.ids {
+		some = append(some, IDRange{First: id, Last: id})
+	}
+	some = append(some, IDRange{First: ID{numbered.Last.Tag() + 1}, Last: lastID})
+	w.ranges = base.IntersectIDs(o.Ranges, some)
+	return w, nil
+}
+
+// SubjectsWith yields the IRIs that begin with a text and are subjects of statements that the view
+// shows, in the order of their ids, behind after if it is set. It does not count what it reads: that
+// would tell of terms in statements that the view does not show.
+func SubjectsWith(s *Snapshot, text string, after *ID) iter.Seq2[ID, error] {
+	return func(yield func(ID, error) bool) {
+		prefix := TermPrefix{Of: OfIRIs, Text: text}
+		found, err := s.idsWith(prefix)
+		if err != nil {
+			yield(ID{}, err)
+			return
+		}
+		w := &Sweep{sc: scanner{s: s, states: !s.view.AdmitsAll(), quiet: true}}
+		defer w.Close()
+		if found.complete {
+			w.subjectsAmong(append(slices.Clone(found.ids), knownWith(prefix)...), after, yield)
+		} else {
+			w.subjectsWith(prefix, after, yield)
+		}
+		if err := w.Err(); err != nil {
+			yield(ID{}, err)
+		}
+	}
+}
+
+// subjectsAmong yields the subjects among ids, which are in order.
+func (w *Sweep) subjectsAmong(ids []ID, after *ID, yield func(ID, error) bool) {
+	if after != nil {
+		i, there := slices.BinarySearchFunc(ids, *after, ID.Compare)
+		if ids = ids[i:]; there {
+			ids = ids[1:]
+		}
+	}
+	for _, id := range ids {
+		if w.Seek(IDPattern{Subject: id}, nil); w.Next() && !yield(id, nil) {
+			return
+		}
+		if w.Err() != nil || w.sc.s.Err() != nil {
+			w.sc.err = cmp.Or(w.sc.err, w.sc.s.Err())
+			return
+		}
+	}
+}
+
+// subjectsWith yields the subjects with a prefix, in a walk over all.
+func (w *Sweep) subjectsWith(prefix TermPrefix, after *ID, yield func(ID, error) bool) {
+	w.Seek(IDPattern{}, nil)
+	if after != nil {
+		w.To(IDQuad{Subject: behindID(*after)})
+	}
+	for w.Next() {
+		id := w.Row().Subject
+		if id.Tag() != keys.TagBlank {
+			t, err := w.sc.s.dict.Term(id)
+			if err != nil || prefix.Fits(t) && !yield(id, nil) {
+				w.sc.err = err
+				return
+			}
+		}
+		w.To(IDQuad{Subject: behindID(id)})
+	}
+}
+
+// behindID returns the id after one.
+func behindID(id ID) ID {
+	for i := len(id) - 1; i >= 0; i-- {
+		if id[i]++; id[i] != 0 {
+			break
+		}
+	}
+	return id
+}
+
+// lastID is greater than all ids.
+var lastID = ID(bytes.Repeat([]byte{0xff}, keys.IDSize))
+
+// knownWith lists the ids of the IRIs with a prefix that are built into the layout, in order.
+func knownWith(prefix TermPrefix) (ids []ID) {
+	list := []Term{Sequence}
+	for n := range 256 {
+		list = append(list, Ordered(uint8(n)))
+	}
+	for _, t := range list {
+		if id, ok := base.InlineID(t); ok && prefix.Fits(t) {
+			ids = append(ids, id)
+		}
+	}
+	slices.SortFunc(ids, ID.Compare)
+	return ids
+}
+
 // HasDatatype reports whether the store knows a literal of the datatype, visible or not.
 func (s *Snapshot) HasDatatype(iri string) (bool, error) {
 	return s.dict.KV.Get(keys.Datatype(iri), func([]byte) error { return nil })
@@ -588,13 +814,9 @@ func (s *Snapshot) HasDatatype(iri string) (bool, error) {
 // HasLiteralOf reports whether the view shows a statement of the predicate with a literal
 // object. It costs one seek, behind the resources.
 func (s *Snapshot) HasLiteralOf(predicate ID) (bool, error) {
-	last := ID{}
-	for i := range last {
-		last[i] = 0xff
-	}
-	resources := last
+	resources := lastID
 	resources[0] = keys.TagLiteral - 1
-	for _, err := range s.MatchIDs(IDPattern{Predicate: predicate}, &IDQuad{Subject: last, Predicate: predicate, Object: resources, Graph: last}) {
+	for _, err := range s.MatchIDs(IDPattern{Predicate: predicate}, &IDQuad{Subject: lastID, Predicate: predicate, Object: resources, Graph: lastID}) {
 		return err == nil, err
 	}
 	return false, nil

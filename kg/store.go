@@ -102,9 +102,12 @@ type Store struct {
 
 	// counted means that the catalogue has the counts by source. It is true once the store is
 	// open and takes updates.
-	counted   bool
-	overQuota base.Counter // updates refused for Options.MaxSourceStatements
-	keysRead  base.Counter // keys of the index read since opening began
+	counted bool
+	// hashedTerms means that long terms may be under their hash alone (index.Marker). It is set
+	// while the store is opened.
+	hashedTerms bool
+	overQuota   base.Counter // updates refused for Options.MaxSourceStatements
+	keysRead    base.Counter // keys of the index read since opening began
 
 	layers layers // changed by the committer only, with mu held
 	// flushedKV is Badger as of the last flush, which all snapshots share. Each flush replaces
@@ -385,7 +388,7 @@ func (s *Store) View(ctx context.Context, v View) (*Snapshot, error) {
 		meter:   meterOf(ctx, &v.Principal),
 		forgets: base.Forgetful(s.options.Access, v.Principal), followed: unfollowed, catalogue: p.head.catalogue, generations: p.head.generations,
 		cachedReader: s.accessCache.readerFor(&v.Principal),
-		dict:         index.Dictionary{KV: p.kv, Cache: s.cache},
+		dict:         s.dictionary(p.kv),
 		view:         v,
 		position:     Position{Epoch: s.dir.Epoch, Revision: v.At, Index: EndOfCommit},
 		past:         past,
@@ -416,6 +419,11 @@ func (s *Store) WaitFor(ctx context.Context, r Revision) error {
 			return Errorf(CodeTimeout, "timed out waiting for revision %d: %w", r, ctx.Err())
 		}
 	}
+}
+
+// dictionary returns the dictionary of a view of the index.
+func (s *Store) dictionary(kv index.KV) index.Dictionary {
+	return index.Dictionary{KV: kv, Cache: s.cache, HashedTerms: s.hashedTerms}
 }
 
 // newKV returns a snapshot of the index in Badger.

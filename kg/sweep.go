@@ -29,10 +29,8 @@ type Sweep struct {
 	// spare is memory for the next prefix: the cursors hold the present one.
 	spare []byte
 	// target is memory for the key of To.
-	target []byte
-	// ranged restricts the walk to the ranges of objects that are left.
-	ranged bool
-	left   []IDRange
+	target  []byte
+	objects objectWalk
 }
 
 // Sweep begins a walk. It reads nothing before the first Seek.
@@ -50,7 +48,7 @@ func (s *Snapshot) SweepAsserted() *Sweep {
 // behind after if it is set. After an error it does nothing.
 func (w *Sweep) Seek(p IDPattern, after *IDQuad) {
 	sc := &w.sc
-	w.ranged = false
+	sc.objects = nil
 	if sc.err != nil {
 		return
 	}
@@ -76,16 +74,23 @@ func (w *Sweep) Seek(p IDPattern, after *IDQuad) {
 	}
 }
 
-// SeekObjects is Seek for the quads with objects in ranges, which are ordered and disjoint; nil
-// ranges are all objects. The walk steps over the quads between two ranges. It ignores the ranges
-// where the index does not have the pattern's quads in the order of their objects: see
-// HasObjectOrder.
-func (w *Sweep) SeekObjects(p IDPattern, ranges []IDRange, after *IDQuad) {
+// SeekObjects is Seek for the quads with some objects; nil are all. The walk steps over the quads
+// between them, and does not count these as read. It returns all quads of the pattern where the
+// index does not have them in the order of their objects: see HasObjectOrder.
+func (w *Sweep) SeekObjects(p IDPattern, objects *Objects, after *IDQuad) {
 	w.Seek(p, after)
-	if w.ranged = ranges != nil && HasObjectOrder(p); w.ranged {
-		w.left = ranges
-		w.skipToRange()
+	sc := &w.sc
+	if objects == nil || !HasObjectOrder(p) || sc.err != nil {
+		return
 	}
+	if w.objects.of != objects {
+		if w.objects, sc.err = sc.s.walkObjects(objects); sc.err != nil {
+			return
+		}
+	}
+	w.objects.left = w.objects.ranges
+	sc.objects = &w.objects
+	sc.skipToRange()
 }
 
 // HasObjectOrder reports whether the index has the quads of the pattern in the order of their
@@ -94,27 +99,60 @@ func HasObjectOrder(p IDPattern) bool {
 	return p.Subject.IsZero() && !p.Predicate.IsZero() && p.Object.IsZero()
 }
 
-// skipToRange moves forward to the next range of objects.
-func (w *Sweep) skipToRange() {
-	if len(w.left) > 0 {
-		to := w.sc.pattern
-		to.Object = w.left[0].First
-		w.To(to)
-	}
+// objectWalk restricts a walk to some objects.
+type objectWalk struct {
+	of     *Objects
+	ranges []IDRange
+	prefix *TermPrefix // of literals of the dictionary; nil: the ranges have no others
+
+	left   []IDRange // not passed yet
+	skip   bool      // the walk is before left
+	tested ID        // the last literal that was compared with prefix, and the result
+	fits   bool
 }
 
-// isInRange reports whether the current quad's object is in a range. If it is not, the walk moves to
-// the next range.
-func (w *Sweep) isInRange() bool {
-	object := w.sc.row.Object
+// admitsObject reports whether the walk returns the quads with an object.
+func (sc *scanner) admitsObject(object ID) bool {
+	w := sc.objects
+	if w == nil {
+		return true
+	}
 	for len(w.left) > 0 && w.left[0].Last.Compare(object) < 0 {
 		w.left = w.left[1:]
 	}
-	if len(w.left) > 0 && w.left[0].First.Compare(object) <= 0 {
+	if w.skip = len(w.left) == 0 || object.Compare(w.left[0].First) < 0; w.skip {
+		return false
+	}
+	if w.prefix == nil || object.Tag() != keys.TagLiteral {
 		return true
 	}
-	w.skipToRange()
-	return false
+	if object != w.tested {
+		var t Term
+		if t, sc.err = sc.s.dict.Term(object); sc.err != nil {
+			return false
+		}
+		w.tested, w.fits = object, w.prefix.Fits(t)
+	}
+	return w.fits
+}
+
+// skipToRange moves forward to the next range of objects, and ends the walk behind the last one.
+func (sc *scanner) skipToRange() {
+	w := sc.objects
+	w.skip = false
+	if sc.present == nil {
+		return
+	}
+	if len(w.left) == 0 {
+		sc.close()
+		return
+	}
+	to := append(bytes.Clone(sc.prefix), w.left[0].First[:]...)
+	seekForward(sc.present, to)
+	if sc.past != nil {
+		to[0] = byte(sc.order.Past())
+		seekForward(sc.past, to)
+	}
 }
 
 // reopen begins another walk, in the order that the pattern needs.
@@ -167,17 +205,7 @@ func seekForward(c index.Cursor, key []byte) {
 }
 
 // Next moves to the next quad of the pattern. It returns false if there is none.
-func (w *Sweep) Next() bool {
-	if !w.ranged {
-		return w.sc.next()
-	}
-	for len(w.left) > 0 && w.sc.next() {
-		if w.isInRange() {
-			return true
-		}
-	}
-	return false
-}
+func (w *Sweep) Next() bool { return w.sc.next() }
 
 // Row returns the current quad, valid until the next call of Next.
 func (w *Sweep) Row() *Row { return &w.sc.row }

@@ -1,11 +1,17 @@
 package kg
 
 import (
+	"bytes"
+	"encoding/binary"
 	"errors"
+	"math"
 
 	"golang.org/x/sys/unix"
 
+	"koine/kg/base"
 	"koine/kg/internal/datadir"
+	"koine/kg/internal/index"
+	"koine/kg/internal/keys"
 )
 
 // upgradeSteps upgrade a directory of an older format to formatVersion. They run with the
@@ -62,6 +68,76 @@ func (s *Store) upgradeFrom(from int) error {
 	}
 	s.dir.UpgradingFrom = 0
 	return nil
+}
+
+// orderTerms upgrades an index that may have long terms under their hash alone (index.Marker): it
+// writes the keys that are in the order of the terms, and then removes the others. The marker
+// comes first, so that an older koine rebuilds half an upgrade from the log, and the next start
+// repeats it. Without space the index is read and written as it is. The caller is opening the
+// store.
+func (s *Store) orderTerms(m *index.Marker) error {
+	if s.hashedTerms = m.HashedTerms; !s.hashedTerms || s.readsInPlace() {
+		return nil
+	}
+	n, err := s.moveHashedTerms(*m)
+	if datadir.IsNoSpace(err) {
+		s.log.Warn("the dictionary keeps its older order until there is space on the volume", "error", err)
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	s.hashedTerms, m.HashedTerms = false, false
+	s.log.Info("upgraded the dictionary of the index", "terms", n)
+	return nil
+}
+
+// moveHashedTerms does the work of orderTerms and returns the number of long terms.
+func (s *Store) moveHashedTerms(m index.Marker) (n uint64, err error) {
+	kv := s.newKV(math.MaxUint64)
+	defer kv.Close()
+	w := &indexTxn{db: s.db, at: uint64(m.Revision)}
+	if err := w.writeMarker(m, false); err != nil {
+		return 0, err
+	}
+	w = &indexTxn{db: s.db, at: uint64(m.Revision)}
+	progress, done := s.newProgress("ordering the dictionary", m.NextNumber), uint64(0)
+	records := kv.Scan(keys.NumberPrefix())
+	defer records.Close()
+	for ; records.Valid(); records.Next() {
+		number, ok := keys.ParseNumber(records.Key())
+		if !ok || number >= m.NextNumber {
+			break // left by an interrupted flush: the replay of the log writes it again
+		}
+		err := records.Value(func(record []byte) error {
+			if key, hashed := keys.Term(record, base.Hash16); hashed {
+				n++
+				w.setKey(key, binary.AppendUvarint(nil, number))
+			}
+			return w.err
+		})
+		if err != nil {
+			return 0, err
+		}
+		if done++; done%index.PaceInterval == 0 {
+			progress.report(done)
+		}
+	}
+	if err := errors.Join(s.options.upgradeStep("written"), w.commit()); err != nil {
+		return 0, err
+	}
+	w = &indexTxn{db: s.db, at: max(uint64(m.Revision), s.db.MaxVersion())} // hides what an interrupted flush left, too
+	hashed := kv.Scan(keys.HashedPrefix())
+	defer hashed.Close()
+	for ; hashed.Valid() && w.setKey(bytes.Clone(hashed.Key()), nil); hashed.Next() {
+	}
+	if err := errors.Join(s.options.upgradeStep("removed"), w.commit()); err != nil {
+		return 0, err
+	}
+	m.HashedTerms = false
+	w = &indexTxn{db: s.db, at: uint64(m.Revision)}
+	progress.reportEnd(done)
+	return n, w.writeMarker(m, false)
 }
 
 // isUnwritable reports whether the error means that the volume accepts no writes.

@@ -87,7 +87,7 @@ func (m *EntityMatch) chooseAccessPath(s *kg.Snapshot, after *kg.ID, whole bool)
 // scan can end after any entity and finds them in the same order.
 func (m *EntityMatch) withinBudget(s *kg.Snapshot, d *accessPath) (bool, error) {
 	left, limited := s.ReadsLeft()
-	if !limited || m.matchesObjects() || d.path != nil || d.iris != nil || !d.object.IsZero() {
+	if !limited || m.matchesObjects() || d.path != nil || d.iris != nil || d.prefix != "" || !d.object.IsZero() {
 		return true, nil
 	}
 	n, err := d.estimateReads(s, false)
@@ -148,8 +148,11 @@ const wideRange = 4
 // estimateReads is an estimate of how many statements the access path reads. whole tells that
 // all of them are read.
 func (d *accessPath) estimateReads(s *kg.Snapshot, whole bool) (sum uint64, err error) {
-	if d.path != nil {
+	switch {
+	case d.path != nil:
 		return d.path.estimateReads(s)
+	case d.prefix != "":
+		return d.estimateSubjects(s, whole)
 	}
 	if n, known, err := d.peekCount(s); known || err != nil {
 		return n, err
@@ -172,10 +175,27 @@ func (d *accessPath) estimateReads(s *kg.Snapshot, whole bool) (sum uint64, err 
 		}
 		sum += n
 	}
-	if d.ranges != nil && whole {
+	if d.objects != nil && whole {
 		sum /= wideRange
 	}
 	return sum, nil
+}
+
+// estimateSubjects is estimateReads for a prefix of IRIs.
+func (d *accessPath) estimateSubjects(s *kg.Snapshot, whole bool) (n uint64, err error) {
+	for _, err := range kg.SubjectsWith(s, d.prefix, nil) {
+		if n++; err != nil {
+			return 0, err
+		}
+		if n > peekRanged {
+			all, _, err := s.Estimate(kg.IDPattern{})
+			if whole {
+				all /= wideRange
+			}
+			return all, err
+		}
+	}
+	return n, nil
 }
 
 // peekRows bounds the statements that peekCount counts, peekRanged those in ranges.
@@ -222,7 +242,7 @@ func (d *accessPath) peekCount(s *kg.Snapshot) (n uint64, known bool, err error)
 
 // peekRanges is peekCount for ranges of objects.
 func (d *accessPath) peekRanges(s *kg.Snapshot) (n uint64, known bool, err error) {
-	if _, limited := s.ReadsLeft(); d.ranges == nil || limited { // counting reads them
+	if _, limited := s.ReadsLeft(); d.objects == nil || limited { // counting reads them
 		return 0, false, nil
 	}
 	for _, predicate := range d.predicates {
@@ -234,7 +254,7 @@ func (d *accessPath) peekRanges(s *kg.Snapshot) (n uint64, known bool, err error
 			continue
 		}
 		w := s.Sweep()
-		w.SeekObjects(kg.IDPattern{Predicate: id}, d.ranges, nil)
+		w.SeekObjects(kg.IDPattern{Predicate: id}, d.objects, nil)
 		for n <= peekRanged && w.Next() {
 			n++
 		}
@@ -248,6 +268,9 @@ func (d *accessPath) peekRanges(s *kg.Snapshot) (n uint64, known bool, err error
 
 // candidateIDs yields the ids of the access path's entities in order.
 func (d *accessPath) candidateIDs(s *kg.Snapshot, after *kg.ID) iter.Seq2[kg.ID, error] {
+	if d.prefix != "" {
+		return kg.SubjectsWith(s, d.prefix, after)
+	}
 	if d.iris == nil && !d.object.IsZero() {
 		return d.subjectsOf(s, after)
 	}
@@ -365,7 +388,7 @@ func (d *accessPath) appendFitting(s *kg.Snapshot, predicate kg.Term, ids []kg.I
 	}
 	w := s.Sweep()
 	defer w.Close()
-	w.SeekObjects(kg.IDPattern{Predicate: id}, d.ranges, nil)
+	w.SeekObjects(kg.IDPattern{Predicate: id}, d.objects, nil)
 	var tested kg.ID
 	fits := d.fits == nil
 	for w.Next() {

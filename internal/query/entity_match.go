@@ -44,16 +44,17 @@ type EntityMatch struct {
 type entityTest = test[*subject]
 
 // accessPath is a necessary condition by which an index can enumerate the
-// candidates: a list of IRIs, a statement with one of the predicates and a
+// candidates: a list or a prefix of IRIs, a statement with one of the predicates and a
 // matching object, or a path.
 type accessPath struct {
 	iris       []kg.Term
+	prefix     string // set: the IRIs that begin with it
 	predicates []kg.Term
-	object     kg.Term      // zero: any that fits; set with a single predicate only
-	text       *string      // set: only literals with this text fit
-	fits       termTest     // nil: any
-	ranges     []kg.IDRange // set: only objects with these ids fit
-	path       *pathMatch   // set: the entities from which the path reaches an end that may fit
+	object     kg.Term     // zero: any that fits; set with a single predicate only
+	text       *string     // set: only literals with this text fit
+	fits       termTest    // nil: any
+	objects    *kg.Objects // set: only these objects fit
+	path       *pathMatch  // set: the entities from which the path reaches an end that may fit
 }
 
 // RDFType is rdf:type.
@@ -278,6 +279,8 @@ func (m *EntityMatch) collectAccessPaths(f *EntityFilter) error {
 			m.accessPaths = append(m.accessPaths, accessPath{iris: []kg.Term{*t}})
 		} else if f.IRI.In != nil {
 			m.accessPaths = append(m.accessPaths, accessPath{iris: f.IRI.In})
+		} else if p := f.IRI.StartsWith; p != nil && *p != "" && (*p)[0] != '_' && !m.matchesObjects() { // "_:" begins blank nodes
+			m.accessPaths = append(m.accessPaths, accessPath{prefix: *p})
 		}
 	}
 	if f.Type != nil && !f.Type.requiresAbsence() {
@@ -292,7 +295,7 @@ func (m *EntityMatch) collectAccessPaths(f *EntityFilter) error {
 		if err != nil {
 			return err
 		}
-		m.accessPaths = append(m.accessPaths, accessPath{predicates: m.Labels, text: f.Label.Eq, fits: fits, ranges: labelRanges(f.Label)})
+		m.accessPaths = append(m.accessPaths, accessPath{predicates: m.Labels, text: f.Label.Eq, fits: fits, objects: labelObjects(f.Label)})
 	}
 	for i := range f.Property {
 		p := &f.Property[i]
@@ -303,8 +306,7 @@ func (m *EntityMatch) collectAccessPaths(f *EntityFilter) error {
 		if err != nil {
 			return err
 		}
-		ranges, _ := p.objectRanges()
-		m.accessPaths = append(m.accessPaths, accessPath{predicates: []kg.Term{p.Predicate}, object: p.onlyObject(), text: p.onlyText(), fits: fits, ranges: ranges})
+		m.accessPaths = append(m.accessPaths, accessPath{predicates: []kg.Term{p.Predicate}, object: p.onlyObject(), text: p.onlyText(), fits: fits, objects: p.objects()})
 	}
 	for i := range f.Path {
 		if d, ok := m.paths[&f.Path[i]].accessPath(); ok {

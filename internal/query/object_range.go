@@ -7,15 +7,9 @@ import (
 	"koine/kg"
 )
 
-// objectRanges returns ranges of ids that cover all objects that may meet the condition. bounded
-// is false if any object may.
-func (f *ValueFilter) objectRanges() (ranges []kg.IDRange, bounded bool) {
-	narrow := func(to []kg.IDRange) {
-		if bounded {
-			to = kg.IntersectIDs(ranges, to)
-		}
-		ranges, bounded = append([]kg.IDRange{}, to...), true // not nil, which is any
-	}
+// objects returns a selection of objects that has all that may meet the condition; nil is all.
+func (f *ValueFilter) objects() (all *kg.Objects) {
+	narrow := func(to []kg.IDRange) { all = all.Narrow(&kg.Objects{Ranges: to}) }
 	for _, c := range [...]struct {
 		raw   json.RawMessage
 		cover func(valuespace.Value) []kg.IDRange
@@ -38,18 +32,19 @@ func (f *ValueFilter) objectRanges() (ranges []kg.IDRange, bounded bool) {
 		narrow(kg.UniteIDs(all))
 	}
 	if f.StartsWith != nil {
-		narrow(valuespace.IDsWithPrefix(*f.StartsWith))
+		all = all.Narrow(valuespace.TextsWithPrefix(*f.StartsWith, kg.OfTexts))
 	}
-	return ranges, bounded
+	return all
 }
 
-// labelRanges is objectRanges for labels, which may be literals of any datatype. nil means any.
-func labelRanges(f *StringFilter) []kg.IDRange {
+// labelObjects is ValueFilter.objects for labels, which may be literals of any datatype.
+func labelObjects(f *StringFilter) *kg.Objects {
 	if f.StartsWith == nil {
 		return nil
 	}
-	typed := kg.IDRange{First: kg.BooleanIDs().First, Last: kg.TextPrefixIDs("").First}
-	return kg.UniteIDs(append(valuespace.IDsWithPrefix(*f.StartsWith), kg.IDRange{First: typed.First, Last: typed.Last}))
+	o := valuespace.TextsWithPrefix(*f.StartsWith, kg.OfLiterals)
+	o.Ranges = kg.UniteIDs(append(o.Ranges, kg.IDRange{First: kg.BooleanIDs().First, Last: kg.TextPrefixIDs("").First}))
+	return o
 }
 
 // maxRangedOperands bounds the lists of operands that are looked up one by one. The values of

@@ -194,7 +194,7 @@ func TestRangesCover(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			ranges, _ := f.objectRanges()
+			objects := f.objects()
 			predicate := kg.IRI(fmt.Sprint("urn:p", random.IntN(4)))
 			start := s.StatementsRead()
 			d := accessPath{predicates: []kg.Term{predicate}, fits: fits}
@@ -203,7 +203,7 @@ func TestRangesCover(t *testing.T) {
 				t.Fatal(err)
 			}
 			middle := s.StatementsRead()
-			d.ranges = ranges
+			d.objects = objects
 			got, err := d.collectIDs(s)
 			if err != nil {
 				t.Fatal(err)
@@ -249,7 +249,7 @@ func TestRangedStatements(t *testing.T) {
 				ranged.Order = OrderStatements([]StatementOrder{{By: ByObject, Direction: Descending}})
 			}
 			all := ranged
-			all.Match.ranges = nil
+			all.Match.objects = nil
 			p, known, err := m.Lookup(s)
 			if err != nil || !known {
 				t.Fatal(known, err)

@@ -24,7 +24,7 @@ func orderedPatterns(predicate kg.Term, random *rand.Rand) []pattern.Group {
 	odd := pattern.Filter{Vars: []string{"v"}, Holds: func(t []kg.Term) bool { return len(t[0].Value())%2 == 1 }}
 	ranged := odd
 	ranged.Holds = func(t []kg.Term) bool { return t[0].Datatype() == kg.XSDInteger }
-	ranged.Ranges = kg.UniteIDs([]kg.IDRange{kg.IntegerIDs(math.MinInt64, math.MaxInt64), kg.NumberedLiteralIDs()})
+	ranged.Objects = &kg.Objects{Ranges: kg.UniteIDs([]kg.IDRange{kg.IntegerIDs(math.MinInt64, math.MaxInt64), kg.NumberedLiteralIDs()})}
 	all := []pattern.Group{
 		{Triples: []pattern.Triple{values}},
 		{Triples: []pattern.Triple{named}},

@@ -28,7 +28,7 @@ func (p *pathMatch) accessPath() (accessPath, bool) {
 		return accessPath{path: p}, true
 	case p.trail.wanted >= 0:
 		predicate, _, _ := p.trail.path.Single()
-		return accessPath{predicates: []kg.Term{predicate}, fits: p.value, ranges: p.lookup.ranges}, true
+		return accessPath{predicates: []kg.Term{predicate}, fits: p.value, objects: p.lookup.objects}, true
 	}
 	return accessPath{}, false
 }

@@ -51,8 +51,7 @@ func (m *EntityMatch) pathFilter(f *PathFilter) (p *pathMatch, err error) {
 		}
 	}
 	if f.Value != nil {
-		ranges, _ := f.Value.objectRanges()
-		p.lookup = accessPath{object: f.Value.onlyObject(), text: f.Value.onlyText(), fits: p.value, ranges: ranges}
+		p.lookup = accessPath{object: f.Value.onlyObject(), text: f.Value.onlyText(), fits: p.value, objects: f.Value.objects()}
 	}
 	return p, nil
 }

@@ -278,7 +278,7 @@ func (r *patternReader) readValue(g *pattern.Group, t *pattern.Triple, in *Tripl
 		return kg.AsError(err).At("value")
 	}
 	equal := comparison{operand: o, holds: isZero}
-	ranges := o.cover(valuespace.Value.IDsEqual)
+	objects := &kg.Objects{Ranges: o.cover(valuespace.Value.IDsEqual)}
 	byText := o.Kind == valuespace.KindText && !o.hasMoment
 	equals := func(l kg.Term) bool { return equal.testValue(valuespace.Of(l)) }
 	if in.Datatype != nil && o.Kind == valuespace.KindText {
@@ -289,9 +289,9 @@ func (r *patternReader) readValue(g *pattern.Group, t *pattern.Triple, in *Tripl
 				c, _, known := valuespace.CompareTerms(l, written)
 				return known && c == 0
 			}
-			byText, ranges = false, nil
+			byText, objects = false, nil
 			if v := valuespace.Of(written); v.Kind != valuespace.KindOther {
-				ranges = v.IDsEqual()
+				objects = &kg.Objects{Ranges: v.IDsEqual()}
 			}
 		}
 	}
@@ -313,7 +313,7 @@ func (r *patternReader) readValue(g *pattern.Group, t *pattern.Triple, in *Tripl
 	name := hiddenVariable(r.hidden)
 	r.hidden++
 	t.Object = pattern.Var(name)
-	g.Filters = append(g.Filters, pattern.Filter{Vars: []string{name}, Holds: holds, Ranges: ranges})
+	g.Filters = append(g.Filters, pattern.Filter{Vars: []string{name}, Holds: holds, Objects: objects})
 	return nil
 }
 

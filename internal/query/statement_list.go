@@ -74,7 +74,7 @@ func (l *Pages) Page(p kg.IDPattern, after *kg.IDQuad) (g Page[kg.Row], err erro
 		return g, err
 	}
 	start, count := len(l.Rows), total && after == nil && l.list.Match.test != nil // counted during the walk
-	for l.sweep.SeekObjects(p, l.list.Match.ranges, after); (count || len(l.Rows)-start <= first) && l.sweep.Next(); {
+	for l.sweep.SeekObjects(p, l.list.Match.objects, after); (count || len(l.Rows)-start <= first) && l.sweep.Next(); {
 		row := l.sweep.Row()
 		ok, err := l.list.Match.holds(&l.fact, row)
 		if err != nil {
@@ -104,7 +104,7 @@ func (l *Pages) Page(p kg.IDPattern, after *kg.IDQuad) (g Page[kg.Row], err erro
 func (l *Pages) lastPage(p kg.IDPattern, before *kg.IDQuad, first int) (g Page[kg.Row], err error) {
 	last := lastN[kg.Row]{n: first}
 	found := before == nil
-	for l.sweep.SeekObjects(p, l.list.Match.ranges, nil); l.sweep.Next(); {
+	for l.sweep.SeekObjects(p, l.list.Match.objects, nil); l.sweep.Next(); {
 		row := l.sweep.Row()
 		if found = found || row.IDQuad == *before; before != nil && found {
 			break
@@ -164,7 +164,7 @@ func (l *Pages) countAll(p kg.IDPattern) (n uint64, err error) {
 	if l.list.Match.test == nil {
 		return l.totals.Count(p)
 	}
-	for l.totals.SeekObjects(p, l.list.Match.ranges, nil); l.totals.Next(); {
+	for l.totals.SeekObjects(p, l.list.Match.objects, nil); l.totals.Next(); {
 		ok, err := l.list.Match.holds(&l.fact, l.totals.Row())
 		if err != nil {
 			return n, err
@@ -193,8 +193,8 @@ func (l *StatementList) Scan(s *kg.Snapshot, p kg.IDPattern, after *kg.IDQuad, s
 	return func(yield func(kg.Row, error) bool) {
 		f := &testedStatement{snapshot: s}
 		rows := s.MatchIDs(p, after)
-		if l.Match.ranges != nil && kg.HasObjectOrder(p) {
-			rows = l.Match.scanRanges(s, p, after)
+		if l.Match.objects != nil && kg.HasObjectOrder(p) {
+			rows = l.Match.scanObjects(s, p, after)
 		}
 		for row, err := range rows {
 			ok := false
@@ -241,7 +241,7 @@ func (l *Pages) sortPage(p kg.IDPattern, after *kg.IDQuad, first int) (g Page[kg
 			return g, err
 		}
 	}
-	for l.sweep.SeekObjects(p, l.list.Match.ranges, nil); l.sweep.Next(); {
+	for l.sweep.SeekObjects(p, l.list.Match.objects, nil); l.sweep.Next(); {
 		row := l.sweep.Row()
 		ok, err := l.list.Match.holds(&l.fact, row)
 		if err == nil && ok {

@@ -13,7 +13,7 @@ type statementTest = test[*testedStatement]
 // for its results.
 type StatementMatch struct {
 	Pattern kg.Pattern
-	ranges  []kg.IDRange  // set: only objects with these ids match
+	objects *kg.Objects   // set: only these objects match
 	text    *string       // set: the object is a literal with this text
 	test    statementTest // nil always holds
 	ages    bool          // the test depends on an age, so its result changes with time
@@ -29,7 +29,7 @@ func (c Compiler) Statements(f *StatementFilter) (m StatementMatch, err error) {
 	bindPattern(&m.Pattern, f)
 	if f.Object != nil {
 		m.text = f.Object.onlyText()
-		m.ranges, _ = f.Object.objectRanges()
+		m.objects = f.Object.objects()
 	}
 	compiler := statementCompiler{ctx: c.Ctx}
 	m.test, err = compiler.compile(f)
@@ -45,14 +45,14 @@ func (m *StatementMatch) MatchesAll() bool { return m.test == nil }
 
 // IsPattern reports whether the match consists of its pattern.
 func (m *StatementMatch) IsPattern() bool {
-	return m.test == nil && m.ranges == nil && m.text == nil && !m.ages && !m.asserted
+	return m.test == nil && m.objects == nil && m.text == nil && !m.ages && !m.asserted
 }
 
 // scanRows scans the statements that match the pattern, with their assertions if
 // the test reads them.
 func (m *StatementMatch) scanRows(s *kg.Snapshot, p kg.IDPattern, after *kg.IDQuad) iter.Seq2[kg.Row, error] {
-	if m.ranges != nil && kg.HasObjectOrder(p) {
-		return m.scanRanges(s, p, after)
+	if m.objects != nil && kg.HasObjectOrder(p) {
+		return m.scanObjects(s, p, after)
 	}
 	if m.asserted && p == (kg.IDPattern{Subject: p.Subject}) {
 		return s.MatchAsserted(p, after)
@@ -60,12 +60,12 @@ func (m *StatementMatch) scanRows(s *kg.Snapshot, p kg.IDPattern, after *kg.IDQu
 	return s.MatchIDs(p, after)
 }
 
-// scanRanges is scanRows for a condition on the object that ranges of ids cover.
-func (m *StatementMatch) scanRanges(s *kg.Snapshot, p kg.IDPattern, after *kg.IDQuad) iter.Seq2[kg.Row, error] {
+// scanObjects is scanRows for a condition on the object that selects some.
+func (m *StatementMatch) scanObjects(s *kg.Snapshot, p kg.IDPattern, after *kg.IDQuad) iter.Seq2[kg.Row, error] {
 	return func(yield func(kg.Row, error) bool) {
 		w := s.Sweep()
 		defer w.Close()
-		for w.SeekObjects(p, m.ranges, after); w.Next(); {
+		for w.SeekObjects(p, m.objects, after); w.Next(); {
 			if !yield(*w.Row(), nil) {
 				return
 			}

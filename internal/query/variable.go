@@ -34,7 +34,7 @@ func (r *patternReader) readFilter(in *VariableFilter) (pattern.Filter, error) {
 	test, err := v.compileCondition(in)
 	f := pattern.Filter{Vars: v.names, Holds: test}
 	if in.Value != nil {
-		f.Ranges, _ = in.Value.objectRanges()
+		f.Objects = in.Value.objects()
 	}
 	return f, err
 }

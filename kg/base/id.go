@@ -155,7 +155,7 @@ func TagOf(t Term) byte {
 // datatype, before the text. Datatypes of XML Schema are shortened.
 const (
 	FormIRI = iota + 1
-	formBlank
+	FormBlank
 	formPlain
 	FormLang
 	FormTyped
@@ -170,7 +170,7 @@ func AppendTerm(dst []byte, t Term) []byte {
 	case t.kind == KindIRI:
 		dst = append(dst, FormIRI)
 	case t.kind == KindBlank:
-		dst = append(dst, formBlank)
+		dst = append(dst, FormBlank)
 	case t.langTag() != "":
 		dst = codec.AppendString(append(dst, FormLang), t.langTag())
 	case t.ExplicitDatatype() == "":
@@ -193,7 +193,7 @@ func ParseTerm(record []byte) (Term, error) {
 		t = DefaultGraph
 	case FormIRI:
 		t.kind = KindIRI
-	case formBlank:
+	case FormBlank:
 		t.kind = KindBlank
 	case formPlain:
 		t.kind = KindLiteral

@@ -2,8 +2,10 @@ package base
 
 import (
 	"bytes"
+	"cmp"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"koine/kg/internal/keys"
@@ -143,4 +145,55 @@ func UniteIDs(list []IDRange) []IDRange {
 		}
 	}
 	return out
+}
+
+// Objects selects the objects of statements: those with ids in Ranges, which are ordered and
+// disjoint. With Prefix, the literals of the dictionary among them must have it.
+type Objects struct {
+	Ranges []IDRange
+	Prefix *TermPrefix
+}
+
+// Narrow returns the objects that are in both selections, and perhaps others of the dictionary. A
+// nil selection has all objects.
+func (o *Objects) Narrow(by *Objects) *Objects {
+	if o == nil || by == nil {
+		return cmp.Or(o, by)
+	}
+	return &Objects{append([]IDRange{}, IntersectIDs(o.Ranges, by.Ranges)...), cmp.Or(o.Prefix, by.Prefix)}
+}
+
+// TermPrefix selects terms by the beginning of their text.
+type TermPrefix struct {
+	Of   PrefixKind
+	Text string
+}
+
+// PrefixKind is a kind of terms that are selected by a prefix.
+type PrefixKind byte
+
+// The kinds of terms.
+const (
+	OfIRIs     PrefixKind = iota
+	OfTexts               // strings, with a language or without
+	OfLiterals            // of any datatype
+)
+
+// Fits reports whether a term is selected.
+func (p TermPrefix) Fits(t Term) bool {
+	switch p.Of {
+	case OfIRIs:
+		if t.kind != KindIRI {
+			return false
+		}
+	case OfTexts:
+		if t.kind != KindLiteral || t.ExplicitDatatype() != "" {
+			return false
+		}
+	case OfLiterals:
+		if t.kind != KindLiteral {
+			return false
+		}
+	}
+	return strings.HasPrefix(t.value, p.Text)
 }

@@ -67,11 +67,12 @@ func init() {
 // generator generates random graphs and patterns.
 type generator struct {
 	*rand.Rand
-	text   strings.Builder // description of the generated data, printed on failure
-	shown  []kg.Quad       // quads in view
-	merges int             // merge steps that had rows
-	ranges int             // range steps that had rows
-	texts  int             // text steps that had rows, and tests
+	text     strings.Builder // description of the generated data, printed on failure
+	shown    []kg.Quad       // quads in view
+	merges   int             // merge steps that had rows
+	ranges   int             // range steps that had rows
+	prefixes int             // prefix steps that had rows
+	texts    int             // text steps that had rows, and tests
 }
 
 // countRows counts the steps of a kind that had rows.
@@ -99,7 +100,7 @@ func (r *generator) object() kg.Term {
 	case 0:
 		return kg.Integer(int64(r.IntN(3)))
 	case 1:
-		return kg.String(fmt.Sprintf("a text that is longer than an id, %d", r.IntN(2)))
+		return kg.String(longText + fmt.Sprint(r.IntN(2)))
 	}
 	return r.resource()
 }
@@ -165,21 +166,25 @@ func (r *generator) ray(center pattern.Node) (t pattern.Triple) {
 	return t
 }
 
+// longText begins the long texts of random graphs.
+const longText = "a text that is longer than an id, "
+
 // conditions are the filters of random patterns.
 var conditions = []struct {
 	name  string
 	holds func([]kg.Term) bool
-	// ranges cover the ids of the literals of the first variable for which the condition holds.
-	ranges []kg.IDRange
+	// objects are the literals of the first variable for which the condition holds.
+	objects *kg.Objects
 }{
 	{"bound", func(t []kg.Term) bool { return !t[0].IsZero() }, nil},
 	{"not bound", func(t []kg.Term) bool { return t[0].IsZero() }, nil},
 	{"in order", func(t []kg.Term) bool { return !t[0].IsZero() && !t[1].IsZero() && t[0].Compare(t[1]) <= 0 }, nil},
 	{"different", func(t []kg.Term) bool { return t[0] != t[1] }, nil},
 	{"resource", func(t []kg.Term) bool { return t[0].IsResource() }, nil},
-	{"from one", func(t []kg.Term) bool { return t[0] == kg.Integer(1) || t[0] == kg.Integer(2) }, []kg.IDRange{kg.IntegerIDs(1, 1<<40)}},
-	{"zero or a long text", func(t []kg.Term) bool { return t[0] == kg.Integer(0) || t[0].Datatype() == kg.XSDString }, []kg.IDRange{kg.NumberedLiteralIDs(), kg.IntegerIDs(-1, 0), kg.TextPrefixIDs("")}},
-	{"two and different", func(t []kg.Term) bool { return t[0] == kg.Integer(2) && t[0] != t[1] }, []kg.IDRange{kg.IntegerIDs(2, 2)}},
+	{"from one", func(t []kg.Term) bool { return t[0] == kg.Integer(1) || t[0] == kg.Integer(2) }, &kg.Objects{Ranges: []kg.IDRange{kg.IntegerIDs(1, 1<<40)}}},
+	{"zero or a long text", func(t []kg.Term) bool { return t[0] == kg.Integer(0) || t[0].Datatype() == kg.XSDString }, &kg.Objects{Ranges: []kg.IDRange{kg.NumberedLiteralIDs(), kg.IntegerIDs(-1, 0), kg.TextPrefixIDs("")}}},
+	{"two and different", func(t []kg.Term) bool { return t[0] == kg.Integer(2) && t[0] != t[1] }, &kg.Objects{Ranges: []kg.IDRange{kg.IntegerIDs(2, 2)}}},
+	{"the long text 1", func(t []kg.Term) bool { return strings.HasPrefix(t[0].Value(), longText+"1") }, &kg.Objects{Ranges: []kg.IDRange{kg.NumberedLiteralIDs()}, Prefix: &kg.TermPrefix{Of: kg.OfTexts, Text: longText + "1"}}},
 }
 
 func (r *generator) group(depth, most int) (g pattern.Group) {
@@ -227,13 +232,13 @@ func (r *generator) group(depth, most int) (g pattern.Group) {
 	if r.IntN(3) == 0 {
 		c := conditions[r.IntN(len(conditions))]
 		vars := []string{names[r.IntN(5)], names[r.IntN(5)]}
-		if c.ranges != nil && len(g.Triples) > 0 {
+		if c.objects != nil && len(g.Triples) > 0 {
 			if name, _ := g.Triples[0].Object.Parts(); name != "" {
 				vars[0] = name
 			}
 		}
 		fmt.Fprintf(&r.text, "FILTER %s %v ", c.name, vars)
-		g.Filters = append(g.Filters, pattern.Filter{Vars: vars, Holds: c.holds, Ranges: c.ranges})
+		g.Filters = append(g.Filters, pattern.Filter{Vars: vars, Holds: c.holds, Objects: c.objects})
 	}
 	r.text.WriteString("} ")
 	return g
@@ -267,8 +272,8 @@ func TestAgainstNaive(t *testing.T) {
 		}
 		w.snapshot.Close()
 	}
-	t.Logf("%d patterns compared, with %d solutions, %d merge joins, %d ranges and %d texts, gone on from %d places", compared, rows, r.merges, r.ranges, r.texts, paged)
-	if r.merges < rounds/200 || r.ranges < rounds/500 || r.texts < rounds/20 || compared < rounds/2 || rows < compared || paged < compared/2 {
+	t.Logf("%d patterns compared, with %d solutions, %d merge joins, %d ranges, %d prefixes and %d texts, gone on from %d places", compared, rows, r.merges, r.ranges, r.prefixes, r.texts, paged)
+	if r.merges < rounds/200 || r.ranges < rounds/500 || r.prefixes < rounds/500 || r.texts < rounds/20 || compared < rounds/2 || rows < compared || paged < compared/2 {
 		t.Error("too little was compared")
 	}
 }
@@ -352,6 +357,7 @@ func (w *world) compare(t *testing.T) (rows, paged int) {
 	all, places, e := w.evaluate(t, p, q)
 	w.merges += countRows(e.Explain(), "merge")
 	w.ranges += countRows(e.Explain(), "range")
+	w.prefixes += countRows(e.Explain(), "prefix")
 	w.texts += min(countRows(e.Explain(), "text"), 1) + min(countRows(e.Explain(), "text test"), 1)
 	got := slices.Clone(all)
 	slices.Sort(got)

@@ -107,8 +107,8 @@ func (e *estimator) countTerms(t *boundTriple) (float64, error) {
 	}
 	most, known, err := e.snapshot.Estimate(p)
 	n := float64(most)
-	if err == nil && t.readsRanges(p) {
-		if n, err = e.countRanges(p, t.ranges, n); err == nil {
+	if err == nil && t.selectsObjects(p) {
+		if n, err = e.countObjects(p, t.objects, n); err == nil {
 			e.constant[t] = n
 		}
 		return n, err
@@ -126,14 +126,14 @@ func (e *estimator) countTerms(t *boundTriple) (float64, error) {
 	return n, err
 }
 
-// countRanges counts up to rangedRows of the statements with an object in the ranges. If there
+// countObjects counts up to rangedRows of the statements with some objects. If there
 // are more, they are taken to be a part of all.
-func (e *estimator) countRanges(p kg.IDPattern, ranges []kg.IDRange, all float64) (float64, error) {
+func (e *estimator) countObjects(p kg.IDPattern, objects *kg.Objects, all float64) (float64, error) {
 	if e.byTerms == nil {
 		e.byTerms = e.snapshot.Sweep()
 	}
 	n := 0
-	for e.byTerms.SeekObjects(p, ranges, nil); n < rangedRows && e.byTerms.Next(); n++ {
+	for e.byTerms.SeekObjects(p, objects, nil); n < rangedRows && e.byTerms.Next(); n++ {
 		e.read++
 	}
 	if n < rangedRows {

@@ -5,8 +5,9 @@ import "fmt"
 // Step describes one step of a plan. Steps run in order, each once for every row
 // of the step before it.
 type Step struct {
-	// Kind is range (a scan of the values that a filter admits), order (a scan in the order of the
-	// values that ends with the page), text (finds all hits), text test (tests whether a row is one), scan (the first of a group), join (a scan for each row), merge
+	// Kind is range (a scan of the values that a filter admits), prefix (a scan of the values
+	// that begin with a text), order (a scan in the order of the values that ends with the page),
+	// text (finds all hits), text test (tests whether a row is one), scan (the first of a group), join (a scan for each row), merge
 	// (a scan or join that walks other triples beside it), leapfrog (joins the triples of a
 	// cycle, of which it reads the whole predicates), path, filter, union,
 	// optional, notExists or compare.
@@ -50,6 +51,8 @@ func (e *Evaluation) explainPlan(p *plan) []Step {
 				step.Kind = "join"
 			case s.walked:
 				step.Kind = "order"
+			case s.ranged && s.triple.objects.Prefix != nil:
+				step.Kind = "prefix"
 			case s.ranged:
 				step.Kind = "range"
 			}

@@ -44,9 +44,9 @@ type Triple struct {
 type Filter struct {
 	Vars  []string
 	Holds func([]kg.Term) bool
-	// Ranges cover the ids of all literals that the first of Vars can have where the filter
-	// holds, ordered and disjoint. Nil means any.
-	Ranges []kg.IDRange
+	// Objects has all literals that the first of Vars can have where the filter holds. Nil means
+	// any.
+	Objects *kg.Objects
 }
 
 // Group is a group graph pattern: the join of all triples, texts and unions, left

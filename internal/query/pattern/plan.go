@@ -26,7 +26,7 @@ type step struct {
 	kind   stepKind
 	triple *boundTriple
 	order  string  // index that the triple is read from
-	ranged bool    // a scan of the objects in the triple's ranges only
+	ranged bool    // a scan of the triple's objects only
 	walked bool    // a scan in the order of the values of the objects
 	merged []check // triples merged with the scan
 	filter *boundFilter
@@ -173,7 +173,7 @@ func (g *groupPlanner) addTriple(elements []element, left []int) error {
 		return nil
 	}
 	s := &step{kind: scanStep, triple: t, order: t.indexPattern(&g.bound).Order()}
-	s.ranged = t.readsRanges(t.indexPattern(&g.bound))
+	s.ranged = t.selectsObjects(t.indexPattern(&g.bound))
 	before := g.bound
 	g.bound.addAll(&t.variables)
 	if slot := t.sortSlot(&before); slot >= 0 {
@@ -215,10 +215,10 @@ func (t *boundTriple) indexPattern(bound *slots) (p kg.IDPattern) {
 	return p
 }
 
-// readsRanges reports whether a scan of the pattern, one of the triple, reads the triple's ranges
-// of objects only: the index has them in order.
-func (t *boundTriple) readsRanges(p kg.IDPattern) bool {
-	return t.ranges != nil && kg.HasObjectOrder(p)
+// selectsObjects reports whether a scan of the pattern, one of the triple, reads the triple's objects
+// only: the index has them in order.
+func (t *boundTriple) selectsObjects(p kg.IDPattern) bool {
+	return t.objects != nil && kg.HasObjectOrder(p)
 }
 
 // sortSlot returns the slot of the variable by which the triple's rows are sorted,

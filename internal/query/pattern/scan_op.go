@@ -85,7 +85,7 @@ func (o *scanOp) scanPattern(p kg.IDPattern, from *kg.IDQuad) bool {
 		return false
 	}
 	sorted := o.prepareChecks(p)
-	o.sweep.SeekObjects(p, o.step.triple.ranges, nil)
+	o.sweep.SeekObjects(p, o.step.triple.objects, nil)
 	if from != nil && (o.step.triple.oneOf == nil || p.Object == from.Object) {
 		o.sweep.To(*from)
 	}

@@ -154,18 +154,14 @@ func (b *builder) bindNested(s *scope, g *Group, at bindContext) error {
 	return nil
 }
 
-// narrowObjects restricts the triples of the group with a variable as their object to ranges of
-// ids: no other solution passes the group's filters.
-func (s *scope) narrowObjects(slot int, ranges []kg.IDRange) {
+// narrowObjects restricts the triples of the group with a variable as their object to some
+// objects: no other solution passes the group's filters.
+func (s *scope) narrowObjects(slot int, objects *kg.Objects) {
 	for _, t := range s.triples {
 		if t.path != nil || t.nodes[objectPos].slot != slot || slot < 0 {
 			continue
 		}
-		if t.ranges != nil {
-			t.ranges = append([]kg.IDRange{}, kg.IntersectIDs(t.ranges, ranges)...)
-		} else {
-			t.ranges = ranges
-		}
+		t.objects = t.objects.Narrow(objects)
 	}
 }
 
@@ -212,8 +208,8 @@ func (b *builder) bindConditions(s *scope, g *Group, at bindContext) {
 			f.text += "?" + name
 		}
 		s.filters = append(s.filters, f)
-		if ranges := g.Filters[i].Ranges; ranges != nil {
-			s.narrowObjects(f.slots[0], ranges)
+		if objects := g.Filters[i].Objects; objects != nil {
+			s.narrowObjects(f.slots[0], objects)
 		}
 	}
 	for i := range g.NotExists {

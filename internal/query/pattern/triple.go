@@ -26,8 +26,8 @@ type boundTriple struct {
 	dead     bool    // matches nothing
 	anyGraph bool    // merges graphs: returns each triple once
 	except   []kg.ID // predicates that the triple excludes, sorted
-	// ranges are the ids of the objects that the group's filters admit; nil means any.
-	ranges    []kg.IDRange
+	// objects are those that the group's filters admit; nil means any.
+	objects   *kg.Objects
 	variables slots
 }
 

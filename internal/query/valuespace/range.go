@@ -119,11 +119,16 @@ func integersBetween(least, most float64) (first, last int64, any bool) {
 	return first, last, true
 }
 
-// IDsWithPrefix covers the texts that begin with prefix.
-func IDsWithPrefix(prefix string) []kg.IDRange {
+// TextsWithPrefix covers the texts that begin with prefix: those of the kind in the dictionary, and
+// strings that are in their ids.
+func TextsWithPrefix(prefix string, kind kg.PrefixKind) *kg.Objects {
 	out := []kg.IDRange{kg.NumberedLiteralIDs()}
 	if r := kg.TextPrefixIDs(prefix); len(prefix) < len(r.First)-1 {
 		out = append(out, r)
 	}
-	return out
+	o := &kg.Objects{Ranges: out}
+	if prefix != "" {
+		o.Prefix = &kg.TermPrefix{Of: kind, Text: prefix}
+	}
+	return o
 }

@@ -167,7 +167,9 @@ func ReadCheckpointHead(r *bufio.Reader) (m index.Marker, err error) {
 	if err != nil {
 		return m, err
 	}
-	return index.ParseMarker(raw)
+	m, err = index.ParseMarker(raw)
+	m.HashedTerms = false // of the index that it was made from, if any
+	return m, err
 }
 
 // VerifySum verifies the SHA-256 at the end of a file and returns the size before it.

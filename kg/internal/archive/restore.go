@@ -288,7 +288,7 @@ func adoptCheckpoint(from *os.File, path string, epoch base.Epoch, want base.Rev
 	m.Epoch = epoch
 	return WriteSummed(path, func(w io.Writer) error {
 		head := append([]byte(CheckpointMagic), CheckpointVersion)
-		if _, err := w.Write(codec.AppendBytes(head, m.Encode())); err != nil {
+		if _, err := w.Write(codec.AppendBytes(head, m.EncodeHead())); err != nil {
 			return err
 		}
 		_, err := io.Copy(w, in)

@@ -425,7 +425,7 @@ func (c *ErasedCheckpoint) Write(dir string, epoch base.Epoch, log *wal.Log) (er
 	}
 	return archive.WriteSummed(archive.CheckpointPath(dir, m.Revision), func(out io.Writer) error {
 		head := append([]byte(archive.CheckpointMagic), archive.CheckpointVersion)
-		if _, err := out.Write(codec.AppendBytes(head, m.Encode())); err != nil {
+		if _, err := out.Write(codec.AppendBytes(head, m.EncodeHead())); err != nil {
 			return err
 		}
 		z, err := zstd.NewWriter(out, zstd.WithEncoderConcurrency(1))

@@ -23,6 +23,8 @@ type Dictionary struct {
 	// Flushed is Store.flushedKV at the time the view was begun; nil for all but the
 	// committer.
 	Flushed *BadgerKV
+	// HashedTerms reports that long terms may be under their hash alone (Marker).
+	HashedTerms bool
 }
 
 // inView reports whether a term with an id from the cache is in the view.
@@ -166,14 +168,14 @@ func (d Dictionary) Find(t base.Term, key TermKey) (base.ID, bool, error) {
 
 func (d Dictionary) lookUp(t base.Term, key TermKey) (base.ID, bool, error) {
 	var number uint64
-	found, err := d.KV.Get(key.key, func(v []byte) error {
-		var n int
-		number, n = binary.Uvarint(v)
-		if n <= 0 {
-			return codec.ErrMalformed
-		}
-		return nil
-	})
+	read := func(v []byte) (err error) {
+		number, err = parseNumber(v)
+		return err
+	}
+	found, err := d.KV.Get(key.key, read)
+	if !found && err == nil && key.hashed && d.HashedTerms {
+		found, err = d.KV.Get(keys.HashedTerm(key.record, base.Hash16), read)
+	}
 	if !found || err != nil {
 		if d.missed != nil && err == nil {
 			d.missed.add(t, key)
@@ -193,6 +195,43 @@ func (d Dictionary) lookUp(t base.Term, key TermKey) (base.ID, bool, error) {
 		}
 	}
 	return keys.Numbered(base.TagOf(t), number), true, nil
+}
+
+// parseNumber decodes the value of a term's key.
+func parseNumber(v []byte) (uint64, error) {
+	number, n := binary.Uvarint(v)
+	if n <= 0 {
+		return 0, codec.ErrMalformed
+	}
+	return number, nil
+}
+
+// EachWith calls fn with the id of each term of kv with a record that begins with the prefix, which
+// has at least one byte, until it returns false. Of a longer prefix it compares the first
+// keys.MaxInlineRecord bytes.
+func EachWith(kv KV, prefix []byte, fn func(base.ID) bool) error {
+	tag := byte(keys.TagLiteral)
+	switch prefix[0] {
+	case base.FormIRI:
+		tag = keys.TagIRI
+	case base.FormBlank:
+		tag = keys.TagBlank
+	}
+	cur := kv.Scan(keys.TermsWith(prefix))
+	defer cur.Close()
+	for ; cur.Valid(); cur.Next() {
+		var number uint64
+		if err := cur.Value(func(v []byte) (err error) {
+			number, err = parseNumber(v)
+			return err
+		}); err != nil {
+			return err
+		}
+		if !fn(keys.Numbered(tag, number)) {
+			return nil
+		}
+	}
+	return nil
 }
 
 // Term returns the term of an id.

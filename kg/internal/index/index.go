@@ -591,6 +591,9 @@ type Marker struct {
 	NextNumber uint64
 	Millis     int64    // of the last commit
 	Hash       [32]byte // of its log entry
+	// HashedTerms reports that the index may have long terms under their hash alone
+	// (keys.VersionHashed, keys.VersionMixed).
+	HashedTerms bool
 }
 
 // MarkerKey is the key of the marker.
@@ -598,18 +601,34 @@ var MarkerKey = keys.Meta("applied")
 
 // Encode returns the value of the marker in the index.
 func (m Marker) Encode() []byte {
-	b := append([]byte{keys.Version}, m.Epoch[:]...)
+	version := byte(keys.Version)
+	if m.HashedTerms {
+		version = keys.VersionMixed
+	}
+	b := append([]byte{version}, m.Epoch[:]...)
 	b = binary.AppendUvarint(b, uint64(m.Revision))
 	b = binary.AppendUvarint(b, m.NextNumber)
 	b = binary.AppendVarint(b, m.Millis)
 	return append(b, m.Hash[:]...)
 }
 
+// EncodeHead returns the marker for the head of a checkpoint. A checkpoint has no keys of terms, so
+// that all builds may read it: it has the first version of the layout.
+func (m Marker) EncodeHead() []byte {
+	b := m.Encode()
+	b[0] = keys.VersionHashed
+	return b
+}
+
 // ParseMarker decodes a marker. It returns CodeFormatUnknown if the index has another
 // layout.
 func ParseMarker(value []byte) (m Marker, err error) {
 	r := codec.NewReader(value)
-	if r.Byte() != keys.Version {
+	switch r.Byte() {
+	case keys.Version:
+	case keys.VersionHashed, keys.VersionMixed:
+		m.HashedTerms = true
+	default:
 		return m, base.Errorf(base.CodeFormatUnknown, "the index has another layout")
 	}
 	copy(m.Epoch[:], r.Take(len(m.Epoch)))

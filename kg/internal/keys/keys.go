@@ -6,7 +6,7 @@
 //
 //	00  meta        00 | name
 //	01  term → id   01 | 00 | term record        records of up to 64 bytes
-//	                01 | 01 | hash(16)           longer ones, by SHA-256
+//	                01 | 00 | its first 64 bytes | hash(16)   longer ones, by SHA-256
 //	02  id → term   02 | number(8)
 //	10  SPOG        10 | s(9) p(9) o(9) g(9)     value: since and assertions
 //	11  POSG        11 | p o s g                 no value
@@ -41,8 +41,15 @@ import (
 	"encoding/binary"
 )
 
-// Version is the version of this layout. An index with another version is rebuilt from the log.
-const Version = 1
+// Version is the version of this layout. An index in VersionHashed is upgraded in place, through
+// VersionMixed; one of any other version is rebuilt from the log.
+const (
+	Version = 3
+	// VersionHashed has long terms under 01 | 01 | hash(16), in no order.
+	VersionHashed = 1
+	// VersionMixed may have some of them there.
+	VersionMixed = 2
+)
 
 // The key prefixes.
 const (
@@ -238,22 +245,38 @@ func Interval(key []byte) (from, to uint64, ok bool) {
 // Meta returns the key of a metadata value of the index.
 func Meta(name string) []byte { return append([]byte{prefixMeta}, name...) }
 
-// maxInlineRecord is the largest term record that is part of its key.
-const maxInlineRecord = 64
+// MaxInlineRecord is the largest term record that is part of its key.
+const MaxInlineRecord = 64
 
-// Term returns the key of the dictionary entry of a term. hashed reports that the key is a hash,
-// so that the record must be compared.
+// Term returns the key of the dictionary entry of a term. Keys are in the order of the records, as
+// far as the first MaxInlineRecord bytes tell them apart. hashed reports that the key has a hash
+// for the rest, so that the record must be compared.
 func Term(record []byte, hash func([]byte) [16]byte) (key []byte, hashed bool) {
-	if len(record) <= maxInlineRecord {
+	if len(record) <= MaxInlineRecord {
 		return append([]byte{prefixTerm, 0}, record...), false
 	}
 	h := hash(record)
-	return append([]byte{prefixTerm, 1}, h[:]...), true
+	key = append(make([]byte, 0, 2+MaxInlineRecord+len(h)), prefixTerm, 0)
+	return append(append(key, record[:MaxInlineRecord]...), h[:]...), true
 }
 
-// TermPrefix and NumberPrefix return the prefixes of the two sides of the dictionary.
+// TermsWith returns the prefix of the keys of all terms with records that begin with these bytes.
+// Beyond MaxInlineRecord of them it includes other terms.
+func TermsWith(record []byte) []byte {
+	return append([]byte{prefixTerm, 0}, record[:min(len(record), MaxInlineRecord)]...)
+}
+
+// HashedTerm returns the key that a long term has in VersionHashed.
+func HashedTerm(record []byte, hash func([]byte) [16]byte) []byte {
+	h := hash(record)
+	return append(HashedPrefix(), h[:]...)
+}
+
+// TermPrefix and NumberPrefix return the prefixes of the two sides of the dictionary, HashedPrefix
+// that of HashedTerm.
 func TermPrefix() []byte   { return []byte{prefixTerm} }
 func NumberPrefix() []byte { return []byte{prefixNumber} }
+func HashedPrefix() []byte { return []byte{prefixTerm, 1} }
 
 // Number returns the key of the term record with this number.
 func Number(n uint64) []byte {
