@@ -20,16 +20,22 @@ import (
 type CheckOptions struct {
 	// MaxProblems bounds the problems listed in the report; 0 is DefaultMaxProblems.
 	MaxProblems int
-	// Progress is called from time to time with the part being checked and the number of keys
-	// or entries checked; may be nil.
+	// SortBytes is the memory of a sort, of which up to three are under way at a time; 0 is
+	// extsort.DefaultBytes.
+	SortBytes int
+	// Progress is called every checkStep keys or entries, and after each file, with the part being
+	// checked and the number of keys, entries or files checked; may be nil.
 	Progress func(part string, done uint64)
 	// Checkpoints also verifies the checkpoint files, and that one of them leads to the first
 	// log entry if the log was cut.
 	Checkpoints bool
 
-	// sortBytes and counted replace extsort.DefaultBytes and maxCounted, for tests.
-	sortBytes, counted int
+	// counted replaces maxCounted, for tests.
+	counted int
 }
+
+// checkStep is the number of keys or entries between two calls of CheckOptions.Progress.
+const checkStep = 4 * index.PaceInterval
 
 // DefaultMaxProblems is the number of problems that a check lists.
 const DefaultMaxProblems = 100
@@ -55,7 +61,7 @@ func (r *CheckReport) Clean() bool { return r.Total == 0 }
 // snapshot and runs beside other operations. Problems are in the report; the error is about
 // the check itself.
 //
-// Memory use does not grow with the store. Beyond extsort.DefaultBytes the check sorts in
+// Memory use does not grow with the store. Beyond SortBytes the check sorts in
 // temporary files, up to 120 bytes per change, in the data directory, or in the system's
 // directory with Options.ReadOnly; they are always removed. It fails with CodeDiskFull rather
 // than use space that updates need.
@@ -122,6 +128,9 @@ func (c *checker) checkAll() error {
 	if c.checkTables(); !c.report.Clean() {
 		return nil // reading on is not safe
 	}
+	if err := c.ctx.Err(); err != nil {
+		return err
+	}
 	for _, part := range []func() error{
 		c.checkMarker, c.checkDictionary, c.checkStatements, c.checkOrders, c.checkSequences, c.checkHistory, c.lastChanges, c.checkCatalogue, c.checkLog, c.checkCheckpoints,
 	} {
@@ -134,7 +143,7 @@ func (c *checker) checkAll() error {
 
 // newSorter returns a sorter that is closed with the check.
 func (c *checker) newSorter() *extsort.Sorter {
-	s := extsort.New(c.ctx, extsort.Options{Dir: c.sortingDir(), Bytes: c.options.sortBytes, Room: c.checkFreeSpace})
+	s := extsort.New(c.ctx, extsort.Options{Dir: c.sortingDir(), Bytes: c.options.SortBytes, Room: c.checkFreeSpace})
 	c.sorters = append(c.sorters, s)
 	return s
 }
@@ -211,7 +220,7 @@ func (c *checker) walkPrefix(part string, prefix []byte, fn func(cur index.Curso
 }
 
 func (c *checker) reportStep(part string) error {
-	if c.done++; c.done%(16*index.PaceInterval) != 0 {
+	if c.done++; c.done%checkStep != 0 {
 		return nil
 	}
 	if c.options.Progress != nil {
@@ -227,7 +236,14 @@ func (c *checker) checkTables() {
 			c.addProblem("a file of the index is damaged: %v", p)
 		}
 	}()
-	if err := c.s.db.VerifyChecksum(); err != nil {
+	done := uint64(0)
+	err := c.s.db.VerifyChecksums(func() error {
+		if done++; c.options.Progress != nil {
+			c.options.Progress("files of the index", done)
+		}
+		return c.ctx.Err()
+	})
+	if err != nil && c.ctx.Err() == nil {
 		c.addProblem("a file of the index is damaged: %v", err)
 	}
 }

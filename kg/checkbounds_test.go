@@ -198,16 +198,16 @@ func TestCheckBounds(t *testing.T) {
 			spoiled := filepath.Join(t.TempDir(), "spoiled")
 			copyTree(t, dir, spoiled, nil)
 			spoils[name](t, spoiled)
-			check := func(sortBytes, counted int) string {
+			check := func(SortBytes, counted int) string {
 				s := openStore(t, spoiled, tinyLog()) // with nothing in its caches
 				defer mustClose(t, s)
-				r, err := s.Maintenance().Check(within(t), kg.CheckOptions{MaxProblems: 1 << 20}.WithBounds(sortBytes, counted))
+				r, err := s.Maintenance().Check(within(t), kg.CheckOptions{MaxProblems: 1 << 20}.WithBounds(SortBytes, counted))
 				if err != nil {
 					t.Fatal(err)
 				}
 				for _, p := range says[name] {
 					if !slices.ContainsFunc(r.Problems, func(q string) bool { return strings.Contains(q, p) }) {
-						t.Errorf("at %d, %d: nothing says %q: %s", sortBytes, counted, p, strings.Join(r.Problems, "\n"))
+						t.Errorf("at %d, %d: nothing says %q: %s", SortBytes, counted, p, strings.Join(r.Problems, "\n"))
 					}
 				}
 				slices.Sort(r.Problems)

@@ -307,8 +307,8 @@ func runIn(committer chan func(), fn func()) {
 }
 
 // WithBounds gives the options with other bounds on the memory of a check.
-func (o CheckOptions) WithBounds(sortBytes, counted int) CheckOptions {
-	o.sortBytes, o.counted = sortBytes, counted
+func (o CheckOptions) WithBounds(SortBytes, counted int) CheckOptions {
+	o.SortBytes, o.counted = SortBytes, counted
 	return o
 }
 

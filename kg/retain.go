@@ -28,8 +28,10 @@ const (
 	// pruneStep is the number of past intervals, or idempotency keys, removed between two
 	// groups of the committer.
 	pruneStep = 256
-	// quietPatience bounds how long a step waits for a moment without updates.
-	quietPatience = 2 * time.Second
+	// quietPatience bounds how long a step waits for a moment without updates. A step takes some
+	// milliseconds: of a store that is always busy it removes more than twice a thousand
+	// intervals a second.
+	quietPatience = 100 * time.Millisecond
 	// readersPatience bounds how long a round waits for readers of the revisions that it
 	// removes.
 	readersPatience = time.Minute

@@ -2,7 +2,7 @@
 # Measures koine beside its peers, each in a process of its own, sides in turns within a run:
 # JetStream over TCP, a bare SSE server, an echo of net/http, bare Badger with the same keys.
 # Prints a row for each measure. It wants a machine with nothing else to do, and about
-# 40 minutes.
+# 40 minutes, with the large stores three hours.
 #
 #   scripts/bench-peers.sh                      all rows
 #   scripts/bench-peers.sh reads memory         some of them
@@ -13,7 +13,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 SCALE=${BENCH_SCALE:-1}
-rows="reads badger messages steady fanout memory start load"
+rows="reads badger messages steady fanout memory start load large"
 
 # times N is N by the scale, at least 1.
 times() { awk -v n="$1" -v s="$SCALE" 'BEGIN { n = int(n * s); print n < 1 ? 1 : n }'; }
@@ -43,6 +43,9 @@ row_load() {
   /usr/bin/time -f '%e s, %M KiB at the most, user %U s, system %S s' "$work/koine" load --quiet --data "$work/data" "$work/graph.nq"
   du -sb "$work/graph.nq" "$work/data"
 }
+# 30 million statements with 5 million messages beside a thirtieth: start, point reads, check, backup,
+# a week of history removed. 15 GiB, two hours.
+row_large() { bench -bench LargeStore -benchtime 1x ./cmd/koine -large.statements "$(times 30000000)" -large.messages "$(times 5000000)" -large.history "$(times 1000000)"; }
 
 with=""
 if [ "${1:-}" = --with ]; then

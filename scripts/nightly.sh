@@ -10,6 +10,9 @@ KOINE_KG_KILLS=200 KOINE_KILLS=60 KOINE_HUB_KILLS=20 KOINE_SOAK=10m KOINE_RACES=
 # AgentChat and OpenIntent beside their twins: what they measure is in docs/benchmarks.md.
 go test ./cmd/koine -run '^$' -bench 'ChatSockets|Dialects' -benchtime 100x -timeout 30m
 
+# A large store beside a smaller one: start, reads, check, backup, retention.
+go test ./cmd/koine -run '^$' -bench LargeStore -benchtime 1x -large.statements 3000000 -large.messages 200000 -large.history 200000 -timeout 2h
+
 # Random JSON-LD documents, read by koine and by jsonld.js, and 20,000 damaged ones.
 jsonldjs=$(mktemp -d)
 trap 'rm -rf "$jsonldjs"' EXIT

@@ -8,7 +8,9 @@ import (
 	"net/url"
 	"strconv"
 
+	"koine/cmd/koine/internal/offline"
 	"koine/internal/caller"
+	"koine/internal/memory"
 	"koine/kg"
 )
 
@@ -61,15 +63,16 @@ func writeAdminError(w http.ResponseWriter, e *kg.Error) {
 	}})
 }
 
-// checkHandler answers POST with the report of a check of the running store.
-func checkHandler(store *kg.Store) http.Handler {
+// checkHandler answers POST with the report of a check of the running store, which stays within the
+// shares of the memory.
+func checkHandler(store *kg.Store, s memory.Shares) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodPost {
 			w.Header().Set("Allow", http.MethodPost)
 			http.Error(w, "a check requires method POST", http.StatusMethodNotAllowed)
 			return
 		}
-		report, err := store.Maintenance().Check(r.Context(), kg.CheckOptions{Checkpoints: true})
+		report, err := store.Maintenance().Check(r.Context(), offline.CheckOptions(store, s))
 		if err != nil {
 			http.Error(w, kg.AsError(err).Message, http.StatusServiceUnavailable)
 			return

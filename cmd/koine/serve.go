@@ -335,7 +335,7 @@ func (c *serveCommand) Run(ctx context.Context, t cli.Terminal, log *slog.Logger
 		server.HandleUpload(pattern, httpd.Plain, data)
 	}
 	server.Handle(facts.Path, httpd.Plain, facts.NewHandler(engine, trail.RecordDenied))
-	server.Handle(offline.CheckPath, httpd.Plain, requireAdmin(checkHandler(store)))
+	server.Handle(offline.CheckPath, httpd.Plain, requireAdmin(checkHandler(store, shares)))
 	server.HandleAdmin(offline.BackupPath, kg.RoleBackup, httpd.Plain, backupHandler(store, attachMade(log, maker, c.Data), log))
 
 	models := modelcontext.NewHandler(engine, streams, modelcontext.Options{Version: buildinfo.Current().Version, Schema: engine.SDL(), Logger: log, Heartbeat: c.Heartbeat})

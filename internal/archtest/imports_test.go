@@ -280,7 +280,7 @@ var law = []layer{
 		"what all commands share knows none of them, and no server"},
 	{"koine/cmd/koine/internal/online", []string{"koine/cmd/koine/internal/cli", "koine/client", "koine/kg", "koine/channels/channel", "koine/channels/message", "koine/graph/limit", "koine/internal/names"}, nil,
 		"commands that are clients of a server see it as everybody does; of the domain they take names and bounds"},
-	{"koine/cmd/koine/internal/offline", []string{"koine/cmd/koine/internal/cli", "koine/channels/channel", "koine/channels/message", "koine/client", "koine/kg", "koine/internal/assertions", "koine/internal/auth", "koine/internal/celrules", "koine/internal/embedding", "koine/internal/names", "koine/internal/provenance", "koine/internal/rdf", "koine/internal/search", "koine/internal/shapes"}, nil,
+	{"koine/cmd/koine/internal/offline", []string{"koine/cmd/koine/internal/cli", "koine/channels/channel", "koine/channels/message", "koine/client", "koine/kg", "koine/internal/assertions", "koine/internal/auth", "koine/internal/celrules", "koine/internal/embedding", "koine/internal/garbage", "koine/internal/memory", "koine/internal/names", "koine/internal/provenance", "koine/internal/rdf", "koine/internal/search", "koine/internal/shapes"}, nil,
 		"commands on a data directory use the domain, and no adapter: nobody listens while they run"},
 	{"koine/cmd/koine/internal/bench", []string{"koine/cmd/koine/internal/cli", "koine/client", "koine/kg", "koine/internal/rdf", "koine/internal/social"}, nil,
 		"a benchmark measures a server from outside; the one of its own is handed in"},

@@ -40,6 +40,14 @@ func Watch(ctx context.Context, s Shares, releasePages, releaseCaches func()) {
 	}
 }
 
+// ReleaseBeyond calls release if more than limit bytes of mapped files, the program's own among
+// them, are in memory. A program that reads much more than it has memory for calls it often.
+func ReleaseBeyond(limit int64, release func()) {
+	if mappedBytes() > limit {
+		release()
+	}
+}
+
 // readAllocated returns the bytes that were allocated since the process began, whatever became
 // of them.
 func readAllocated() int64 {

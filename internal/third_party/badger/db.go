@@ -735,7 +735,13 @@ func (db *DB) close() (err error) {
 // VerifyChecksum verifies checksum for all tables on all levels.
 // This method can be used to verify checksum, if opt.ChecksumVerificationMode is NoVerification.
 func (db *DB) VerifyChecksum() error {
-	return db.lc.verifyChecksum()
+	return db.VerifyChecksums(func() error { return nil })
+}
+
+// VerifyChecksums is VerifyChecksum with a function that it calls after each table, whose error
+// ends it.
+func (db *DB) VerifyChecksums(each func() error) error {
+	return db.lc.verifyChecksum(each)
 }
 
 const (

@@ -1867,7 +1867,7 @@ func (s *levelsController) getLevelInfo() []LevelInfo {
 }
 
 // verifyChecksum verifies checksum for all tables on all levels.
-func (s *levelsController) verifyChecksum() error {
+func (s *levelsController) verifyChecksum(each func() error) error {
 	var tables []*table.Table
 	for _, l := range s.levels {
 		l.RLock()
@@ -1878,16 +1878,22 @@ func (s *levelsController) verifyChecksum() error {
 		}
 		l.RUnlock()
 
+		var errChkVerify error
 		for _, t := range tables {
-			errChkVerify := t.VerifyChecksum()
+			if errChkVerify == nil {
+				errChkVerify = t.VerifyChecksum()
+				t.ReleasePages()
+			}
+			if errChkVerify == nil {
+				errChkVerify = each()
+			}
 			if err := t.DecrRef(); err != nil {
 				s.kv.opt.Errorf("unable to decrease reference of table: %s while "+
 					"verifying checksum with error: %s", t.Filename(), err)
 			}
-
-			if errChkVerify != nil {
-				return errChkVerify
-			}
+		}
+		if errChkVerify != nil {
+			return errChkVerify
 		}
 	}
 

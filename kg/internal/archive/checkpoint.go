@@ -61,7 +61,7 @@ func WriteSummed(path string, write func(io.Writer) error) (err error) {
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
 	sum := sha256.New()
-	buffered := bufio.NewWriterSize(io.MultiWriter(f, sum), 1<<20)
+	buffered := bufio.NewWriterSize(io.MultiWriter(&pacedWriter{to: f}, sum), 1<<20)
 	if err := errors.Join(write(buffered), buffered.Flush()); err != nil {
 		return err
 	}
@@ -75,6 +75,30 @@ func WriteSummed(path string, write func(io.Writer) error) (err error) {
 		return err
 	}
 	return datadir.SyncDir(filepath.Dir(path))
+}
+
+// syncEvery is how much of a checkpoint waits to reach the volume. With a gigabyte of it, the next
+// sync of the log would wait for all: file systems order them.
+const syncEvery = 8 << 20
+
+// syncedFile is a file, as far as a pacedWriter uses it.
+type syncedFile interface {
+	io.Writer
+	Sync() error
+}
+
+// pacedWriter writes to a file and syncs it after each syncEvery bytes.
+type pacedWriter struct {
+	to      syncedFile
+	pending int
+}
+
+func (w *pacedWriter) Write(b []byte) (int, error) {
+	n, err := w.to.Write(b)
+	if w.pending += n; err == nil && w.pending >= syncEvery {
+		w.pending, err = 0, w.to.Sync()
+	}
+	return n, err
 }
 
 // CheckpointWriter writes the records of a checkpoint to Out.

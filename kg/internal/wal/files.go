@@ -2,6 +2,7 @@ package wal
 
 import (
 	"io"
+	"log/slog"
 	"os"
 	"sync"
 	"sync/atomic"
@@ -15,6 +16,7 @@ import (
 type segmentFiles struct {
 	types.VFS
 	readOnly bool
+	log      *slog.Logger
 
 	mu        sync.Mutex // guards the fields below
 	used      map[string]int64
@@ -23,6 +25,8 @@ type segmentFiles struct {
 	beyond    int64 // allocated bytes behind the size of the newest segment
 
 	unsupported bool // the file system cannot allocate; used by the appender only
+
+	removals removals
 }
 
 // newestSegment returns the segment that is appended to, its written length, beyond, and spare.
@@ -110,17 +114,68 @@ func (s *segmentFiles) OpenWriter(dir, name string) (types.WritableFile, error) 
 	return &countedFile{WritableFile: f, owner: s, name: name}, nil
 }
 
+// Delete removes a segment soon. raft-wal calls it with its locks held, or in the goroutine of
+// the reader that was the last to use the segment, which may be the appender; removing a file of
+// many megabytes and making that durable takes long. The metadata does not name the segment
+// anymore: if the process ends before, the next open removes it.
 func (s *segmentFiles) Delete(dir, name string) error {
 	if s.readOnly {
 		return nil
 	}
-	err := s.VFS.Delete(dir, name)
-	if err == nil || os.IsNotExist(err) {
+	s.removals.add(func() {
+		if err := s.VFS.Delete(dir, name); err != nil && !os.IsNotExist(err) {
+			s.log.Warn("a segment of the log that is not needed anymore could not be removed", "file", name, "error", err)
+			return
+		}
 		s.mu.Lock()
 		delete(s.used, name)
 		s.mu.Unlock()
+	})
+	return nil
+}
+
+// removals does work one after the other in a goroutine, which ends when there is no more. The
+// zero value is ready.
+type removals struct {
+	mu   sync.Mutex
+	list []func()
+	idle chan struct{} // closed when the list was done; nil if nobody works
+}
+
+func (r *removals) add(remove func()) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.list = append(r.list, remove)
+	if r.idle == nil {
+		r.idle = make(chan struct{})
+		go r.work()
 	}
-	return err
+}
+
+func (r *removals) work() {
+	for {
+		r.mu.Lock()
+		if len(r.list) == 0 {
+			close(r.idle)
+			r.idle = nil
+			r.mu.Unlock()
+			return
+		}
+		remove := r.list[0]
+		r.list = r.list[1:]
+		r.mu.Unlock()
+		remove()
+	}
+}
+
+// wait waits until all that was added is done.
+func (r *removals) wait() {
+	r.mu.Lock()
+	idle := r.idle
+	r.mu.Unlock()
+	if idle != nil {
+		<-idle
+	}
 }
 
 type countedFile struct {

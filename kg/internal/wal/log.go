@@ -201,33 +201,52 @@ func (l *Log) checkWritable() error {
 }
 
 // TruncateFront removes the entries below index before, which must not be above Last: the last
-// entry stays, as the end of the chain. Space is released in whole segments.
+// entry stays, as the end of the chain. Space is released in whole segments, one after the other:
+// an append waits for the metadata of one, and for the removal of none.
 func (l *Log) TruncateFront(before uint64) error {
+	for {
+		more, files, err := l.truncateStep(before)
+		if files != nil {
+			files.removals.wait()
+		}
+		if err != nil || !more {
+			return err
+		}
+	}
+}
+
+// truncateStep removes the entries below before, or only those of the first segment. It returns
+// true if some are left, and the files whose removals the step began.
+func (l *Log) truncateStep(before uint64) (more bool, files *segmentFiles, err error) {
 	l.writing.Lock()
 	defer l.writing.Unlock()
 	if err := l.checkWritable(); err != nil {
-		return err
+		return false, nil, err
 	}
 	l.open.RLock()
 	defer l.open.RUnlock()
 	if before > l.last.Load() {
-		return fmt.Errorf("%w: cannot truncate before %d, last is %d", ErrNotFound, before, l.last.Load())
+		return false, nil, fmt.Errorf("%w: cannot truncate before %d, last is %d", ErrNotFound, before, l.last.Load())
 	}
 	first := l.first.Load()
 	if before <= first {
-		return nil
+		return false, nil, nil
 	}
-	l.first.Store(before) // before the truncation, so that no reader reports damage
-	if err := l.wal.DeleteRange(first, before-1); err != nil {
+	to := before
+	if closed := l.meta.closedSegments(); len(closed) > 0 && closed[0].MaxIndex >= first {
+		to = min(to, closed[0].MaxIndex+1)
+	}
+	l.first.Store(to) // before the truncation, so that no reader reports damage
+	if err := l.wal.DeleteRange(first, to-1); err != nil {
 		l.first.Store(first)
 		if isNoSpace(err) {
 			l.stalled = err
-			return noSpace("the metadata of a shorter log", err)
+			return false, nil, noSpace("the metadata of a shorter log", err)
 		}
 		l.failed = err
-		return fmt.Errorf("wal: truncate before %d: %w", before, err)
+		return false, nil, fmt.Errorf("wal: truncate before %d: %w", to, err)
 	}
-	return nil
+	return to < before, l.files, nil
 }
 
 // Close waits for running reads and writes, syncs the mark and closes the files.
@@ -242,6 +261,7 @@ func (l *Log) Close() error {
 	}
 	l.closed = true
 	err := l.wal.Close()
+	l.files.removals.wait()
 	if l.mark != nil {
 		err = errors.Join(err, removeSpare(l.dir))
 		if l.failed == nil {

@@ -109,13 +109,14 @@ func open(dir string, o Options) (*Log, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &Log{dir: dir, options: o, begin: o.Begin, meta: meta, files: &segmentFiles{VFS: o.Files, readOnly: o.ReadOnly, used: used}}
+	l := &Log{dir: dir, options: o, begin: o.Begin, meta: meta, files: &segmentFiles{VFS: o.Files, readOnly: o.ReadOnly, log: o.Logger, used: used}}
 	l.wal, err = raftwal.Open(dir,
 		raftwal.WithCodec(codec{}),
 		raftwal.WithMetaStore(meta),
 		raftwal.WithSegmentFiler(filer{segment.NewFiler(dir, l.files)}),
 		raftwal.WithSegmentSize(o.SegmentBytes),
 		raftwal.WithLogger(newHCLogger(o.Logger)))
+	l.files.removals.wait() // of segments that an earlier process left
 	if err != nil {
 		return nil, lowerError(0, "cannot be opened", err)
 	}

@@ -11,6 +11,8 @@ import (
 	"github.com/alecthomas/kong"
 
 	"koine/cmd/koine/internal/cli"
+	"koine/internal/garbage"
+	"koine/internal/memory"
 	"koine/kg"
 )
 
@@ -19,6 +21,8 @@ type CheckCommand struct {
 	cli.Target
 	Repair  bool `help:"Rebuild damaged data that follows from the log: the index and checkpoints. Requires --data."`
 	Rebuild bool `help:"Rebuild the index from the newest checkpoint and the log before the check. Requires --data."`
+
+	Memory *memory.Size `help:"Memory that a check of --data keeps within, however large the store is (default: three quarters of the limit of the control group; without a limit 384M)." placeholder:"SIZE"`
 }
 
 // Help is shown by --help.
@@ -38,6 +42,10 @@ func (c *CheckCommand) Run(ctx context.Context, command *kong.Context, t cli.Ter
 	if err != nil {
 		return err
 	}
+	shares, err := c.shares()
+	if err != nil {
+		return err
+	}
 	var report *kg.CheckReport
 	switch {
 	case c.Repair && c.Rebuild:
@@ -45,9 +53,9 @@ func (c *CheckCommand) Run(ctx context.Context, command *kong.Context, t cli.Ter
 	case c.Repair && !offline:
 		return cli.Usagef("--repair requires --data: stop the server first")
 	case c.Repair:
-		report, err = c.repairDirectory(ctx, t, log)
+		report, err = c.repairDirectory(ctx, t, log, shares)
 	case offline:
-		report, err = c.checkDirectory(ctx, t, log)
+		report, err = c.checkDirectory(ctx, t, log, shares)
 	case c.Rebuild:
 		return cli.Usagef("--rebuild requires --data: stop the server first")
 	default:
@@ -59,16 +67,45 @@ func (c *CheckCommand) Run(ctx context.Context, command *kong.Context, t cli.Ter
 	return sayReport(t, report)
 }
 
-// checkCacheBytes is the block cache of a check. A check reads nearly every block once, so
-// a larger cache has no effect.
-const checkCacheBytes = 64 << 20
+// Bounds of the memory of a check beside the shares of --memory. A check reads nearly every block
+// once, so that a larger cache has no effect, and sorts in files what does not fit.
+const (
+	maxCheckCache = 64 << 20
+	maxCheckSort  = 32 << 20
+	// sortShare is the part of the heap that one of the three sorts of a check may have.
+	sortShare = 8
+)
 
-func (c *CheckCommand) checkDirectory(ctx context.Context, t cli.Terminal, log *slog.Logger) (*kg.CheckReport, error) {
+// shares divides the memory.
+func (c *CheckCommand) shares() (memory.Shares, error) {
+	if c.Memory == nil {
+		return memory.Divide(memory.Available()), nil
+	}
+	if *c.Memory < memory.Min || *c.Memory > memory.Max {
+		return memory.Shares{}, cli.Usagef("--memory must be between %s and %s", memory.Size(memory.Min), memory.Size(memory.Max))
+	}
+	return memory.Divide(int64(*c.Memory)), nil
+}
+
+// storeOptions returns the options of the store that take memory.
+func storeOptions(s memory.Shares) kg.Options {
+	return kg.Options{
+		BlockCacheBytes: min(s.Blocks, maxCheckCache), TermCache: s.Terms / 2, // in each direction
+		MemTableBytes: s.Memtable, MemTables: s.Memtables, TableBytes: s.Table,
+	}
+}
+
+func sortBytes(s memory.Shares) int { return int(min(s.Heap/sortShare, maxCheckSort)) }
+
+func (c *CheckCommand) checkDirectory(ctx context.Context, t cli.Terminal, log *slog.Logger, s memory.Shares) (*kg.CheckReport, error) {
+	garbage.Limit(s.Heap)
 	open := c.OpenToRead
 	if c.Rebuild {
 		open = c.OpenExisting
 	}
-	store, err := open(log, kg.Options{Rebuild: c.Rebuild, BlockCacheBytes: checkCacheBytes})
+	options := storeOptions(s)
+	options.Rebuild = c.Rebuild
+	store, err := open(log, options)
 	if err != nil {
 		return nil, err
 	}
@@ -79,15 +116,26 @@ func (c *CheckCommand) checkDirectory(ctx context.Context, t cli.Terminal, log *
 	if err := store.Maintenance().Sound(); err != nil {
 		return nil, err
 	}
-	return store.Maintenance().Check(ctx, kg.CheckOptions{Checkpoints: true})
+	return store.Maintenance().Check(ctx, CheckOptions(store, s))
+}
+
+// CheckOptions returns the options of a check that stays within the shares of the memory.
+func CheckOptions(store *kg.Store, s memory.Shares) kg.CheckOptions {
+	return kg.CheckOptions{
+		Checkpoints: true, SortBytes: sortBytes(s),
+		Progress: func(string, uint64) { memory.ReleaseBeyond(s.Mapped, store.Maintenance().ReleasePages) },
+	}
 }
 
 // repairDirectory rebuilds the damaged parts of a store and prints the repairs.
-func (c *CheckCommand) repairDirectory(ctx context.Context, t cli.Terminal, log *slog.Logger) (*kg.CheckReport, error) {
+func (c *CheckCommand) repairDirectory(ctx context.Context, t cli.Terminal, log *slog.Logger, s memory.Shares) (*kg.CheckReport, error) {
 	if err := c.RequireDirectory(); err != nil {
 		return nil, err
 	}
-	r, err := kg.Repair(ctx, c.Data, kg.Options{Logger: log}, kg.CheckOptions{})
+	garbage.Limit(s.Heap)
+	options := storeOptions(s)
+	options.Logger = log
+	r, err := kg.Repair(ctx, c.Data, options, kg.CheckOptions{SortBytes: sortBytes(s)})
 	for _, done := range r.Done {
 		t.Notef("repaired: %s", done)
 	}

@@ -737,22 +737,22 @@ func (t *Table) readTableIndex() (*fb.TableIndex, error) {
 func (t *Table) VerifyChecksum() error {
 	ti := t.fetchIndex()
 	for i := 0; i < ti.OffsetsLength(); i++ {
-		b, err := t.block(i, true)
+		b, err := t.block(i, false)
 		if err != nil {
-			return y.Wrapf(err, "checksum validation failed for table: %s, block: %d, offset:%d",
-				t.Filename(), i, b.offset)
+			return y.Wrapf(err, "checksum validation failed for table: %s, block: %d",
+				t.Filename(), i)
 		}
-		// We should not call incrRef here, because the block already has one ref when created.
-		defer b.decrRef()
 		// OnBlockRead or OnTableAndBlockRead, we don't need to call verify checksum
 		// on block, verification would be done while reading block itself.
 		if !(t.opt.ChkMode == options.OnBlockRead || t.opt.ChkMode == options.OnTableAndBlockRead) {
 			if err = b.verifyCheckSum(); err != nil {
+				b.decrRef()
 				return y.Wrapf(err,
 					"checksum validation failed for table: %s, block: %d, offset:%d",
 					t.Filename(), i, b.offset)
 			}
 		}
+		b.decrRef()
 	}
 	return nil
 }
