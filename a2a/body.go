@@ -31,8 +31,15 @@ func readBody(w http.ResponseWriter, r *http.Request, most int64) ([]byte, *Erro
 // accepted, because a foreign web page can send forms and plain text without a
 // preflight request.
 func isJSON(header http.Header) bool {
-	kind, params, err := mime.ParseMediaType(header.Get("Content-Type"))
-	if err != nil || header.Get("Content-Encoding") != "" {
+	contentType := header.Get("Content-Type")
+	if header.Get("Content-Encoding") != "" {
+		return false
+	}
+	if contentType == "application/json" { // nearly always
+		return true
+	}
+	kind, params, err := mime.ParseMediaType(contentType)
+	if err != nil {
 		return false
 	}
 	charset := params["charset"]

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"unicode/utf8"
 
+	"koine/internal/plainjson"
 	"koine/kg"
 )
 
@@ -173,14 +174,7 @@ func surrogatesPaired(quoted []byte) bool {
 
 // decodeString decodes a scanned JSON string.
 func decodeString(quoted []byte) string {
-	if bytes.IndexByte(quoted, '\\') < 0 {
-		return string(quoted[1 : len(quoted)-1])
-	}
-	var s string
-	if err := json.Unmarshal(quoted, &s); err != nil {
-		return string(quoted) // a scanned string always decodes
-	}
-	return s
+	return plainjson.Unquote(quoted)
 }
 
 // clipText limits the length of client text in an answer.

@@ -206,8 +206,8 @@ func (e *Engine) SDL() string { return koine.Schema }
 func (e *Engine) Execute(ctx context.Context, req operation.Request) (result operation.Result) {
 	started := time.Now()
 	request := ctx
-	ctx, cancel := context.WithTimeout(request, e.limits.Duration)
-	defer cancel()
+	ctx, stop := limit.WithDuration(request, e.limits.Duration)
+	defer stop()
 	r := newRun(e, &req)
 	pace := &limit.Pace{Gate: e.heavy}
 	defer func() {
@@ -229,8 +229,8 @@ func (e *Engine) Execute(ctx context.Context, req operation.Request) (result ope
 			errs = e.faults.PresentAlone(err)
 		}
 		if wait > 0 {
-			longer, cancel := context.WithTimeout(request, wait+e.limits.Duration)
-			defer cancel()
+			longer, stop := limit.WithDuration(request, wait+e.limits.Duration)
+			defer stop()
 			ctx = longer
 		}
 	}

@@ -1,8 +1,9 @@
 package transport
 
 import (
-	"bytes"
 	"encoding/json"
+
+	"koine/internal/plainjson"
 )
 
 // readMembers returns the members of a valid JSON object, the last of each name. They are
@@ -73,10 +74,7 @@ func decodeString(raw []byte) (s string, ok bool) {
 	if raw[0] != '"' {
 		return "", false
 	}
-	if bytes.IndexByte(raw, '\\') < 0 {
-		return string(raw[1 : len(raw)-1]), true
-	}
-	return s, json.Unmarshal(raw, &s) == nil
+	return plainjson.Unquote(raw), true
 }
 
 // decodeMap decodes a valid value that must be an object, and keeps the digits of numbers.

@@ -17,7 +17,7 @@ func (s *Server) serveHTTP(w http.ResponseWriter, r *http.Request) {
 	began := time.Now()
 	r = s.hideQueryToken(hideStreamToken(r))
 	id := s.ids.idOf(r)
-	w.Header().Set("X-Request-ID", id)
+	w.Header()["X-Request-Id"] = []string{id}
 	setSecurityHeaders(w.Header())
 	out := newResponse(w, r, s.options.StallTimeout)
 	if r.Body != nil && r.Body != http.NoBody {
@@ -159,10 +159,14 @@ func (s *Server) enterRequest(w *response, r *http.Request, by caller.Caller, pa
 
 // setSecurityHeaders sets the security headers of every answer. A handler may set stricter ones.
 func setSecurityHeaders(header http.Header) {
-	header.Set("X-Content-Type-Options", "nosniff")
-	header.Set("Referrer-Policy", "no-referrer")
-	header.Set("X-Frame-Options", "DENY")
+	header["X-Content-Type-Options"] = noSniff[:]
+	header["Referrer-Policy"] = noReferrer[:]
+	header["X-Frame-Options"] = noFrames[:]
 }
+
+// The values of headers are shared by all answers, which do not change them: Header.Set replaces
+// them, and Header.Add copies them.
+var noSniff, noReferrer, noFrames = [1]string{"nosniff"}, [1]string{"no-referrer"}, [1]string{"DENY"}
 
 // recoverPanic turns a panic into an error of the request. If part of the answer was
 // written, it cuts the connection instead.
