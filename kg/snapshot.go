@@ -589,26 +589,30 @@ func (s *Snapshot) Literals(text string) (known []Term, complete bool, err error
 // compared: a walk over so many is as fast as looking them up one by one.
 const MaxPrefixed = 1 << 14
 
+// MaxPrefixedSubjects is MaxPrefixed for IRIs where all subjects would be read otherwise.
+const MaxPrefixedSubjects = 1 << 17
+
 // maxKeptPrefixes bounds the prefixes whose terms a snapshot keeps.
 const maxKeptPrefixes = 16
 
 // prefixed are the ids of the dictionary's terms with a prefix, in order. They are incomplete if
-// there are more than MaxPrefixed, or if the snapshot cannot tell.
+// there are more than most, or if the snapshot cannot tell.
 type prefixed struct {
 	ids      []ID
+	most     int
 	complete bool
 }
 
-// idsWith looks the terms with a prefix up, visible or not. What the caller shows must not depend
-// on whether they are complete.
-func (s *Snapshot) idsWith(p TermPrefix) (*prefixed, error) {
+// idsWith looks the terms with a prefix up, visible or not, if there are at most so many. What the
+// caller shows must not depend on whether they are complete.
+func (s *Snapshot) idsWith(p TermPrefix, most int) (*prefixed, error) {
 	s.mu.Lock()
 	found := s.prefixes[p]
 	s.mu.Unlock()
-	if found != nil {
+	if found != nil && (found.complete || found.most >= most) {
 		return found, nil
 	}
-	found, err := s.collectWith(p)
+	found, err := s.collectWith(p, most)
 	if err != nil {
 		return nil, err
 	}
@@ -617,22 +621,23 @@ func (s *Snapshot) idsWith(p TermPrefix) (*prefixed, error) {
 	if s.prefixes == nil {
 		s.prefixes = map[TermPrefix]*prefixed{}
 	}
-	if len(s.prefixes) < maxKeptPrefixes {
+	if _, kept := s.prefixes[p]; kept || len(s.prefixes) < maxKeptPrefixes {
 		s.prefixes[p] = found
 	}
 	return found, nil
 }
 
-func (s *Snapshot) collectWith(p TermPrefix) (*prefixed, error) {
+func (s *Snapshot) collectWith(p TermPrefix, most int) (*prefixed, error) {
+	none := &prefixed{most: most}
 	records, complete := s.recordsWith(p)
 	if !complete || s.dict.Fresh != nil || s.dict.HashedTerms {
-		return &prefixed{}, nil
+		return none, nil
 	}
 	var ids []ID
 	for _, record := range records {
 		var failed error
 		err := index.EachWith(s.kv, record, func(id ID) bool {
-			if complete = len(ids) < MaxPrefixed; !complete {
+			if complete = len(ids) < most; !complete {
 				return false
 			}
 			if ids = append(ids, id); len(ids)%index.PaceInterval == 0 {
@@ -647,11 +652,11 @@ func (s *Snapshot) collectWith(p TermPrefix) (*prefixed, error) {
 			return nil, err
 		}
 		if !complete {
-			return &prefixed{}, nil
+			return none, nil
 		}
 	}
 	slices.SortFunc(ids, ID.Compare)
-	return &prefixed{ids, true}, nil
+	return &prefixed{ids, most, true}, nil
 }
 
 // withPrefix returns those of the ids that have the prefix.
@@ -697,7 +702,7 @@ func (s *Snapshot) walkObjects(o *Objects) (objectWalk, error) {
 	if o.Prefix == nil {
 		return w, nil
 	}
-	found, err := s.idsWith(*o.Prefix)
+	found, err := s.idsWith(*o.Prefix, MaxPrefixed)
 	if err != nil {
 		return w, err
 	}
@@ -717,12 +722,16 @@ func (s *Snapshot) walkObjects(o *Objects) (objectWalk, error) {
 }
 
 // SubjectsWith yields the IRIs that begin with a text and are subjects of statements that the view
-// shows, in the order of their ids, behind after if it is set. It does not count what it reads: that
-// would tell of terms in statements that the view does not show.
-func SubjectsWith(s *Snapshot, text string, after *ID) iter.Seq2[ID, error] {
+// shows, in the order of their ids, behind after if it is set. whole tells that the caller reads all
+// of them. It does not count what it reads: that would tell of terms in statements that the view
+// does not show.
+func SubjectsWith(s *Snapshot, text string, after *ID, whole bool) iter.Seq2[ID, error] {
 	return func(yield func(ID, error) bool) {
-		prefix := TermPrefix{Of: OfIRIs, Text: text}
-		found, err := s.idsWith(prefix)
+		prefix, most := TermPrefix{Of: OfIRIs, Text: text}, MaxPrefixed
+		if whole {
+			most = MaxPrefixedSubjects
+		}
+		found, err := s.idsWith(prefix, most)
 		if err != nil {
 			yield(ID{}, err)
 			return

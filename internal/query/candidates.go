@@ -79,7 +79,7 @@ func (m *EntityMatch) chooseAccessPath(s *kg.Snapshot, after *kg.ID, whole bool)
 			return nil, nil, err
 		}
 	}
-	return d, d.candidateIDs(s, after), nil
+	return d, d.candidateIDs(s, after, whole), nil
 }
 
 // withinBudget reports whether an access path that has to be read as a whole fits into the
@@ -183,7 +183,7 @@ func (d *accessPath) estimateReads(s *kg.Snapshot, whole bool) (sum uint64, err 
 
 // estimateSubjects is estimateReads for a prefix of IRIs.
 func (d *accessPath) estimateSubjects(s *kg.Snapshot, whole bool) (n uint64, err error) {
-	for _, err := range kg.SubjectsWith(s, d.prefix, nil) {
+	for _, err := range kg.SubjectsWith(s, d.prefix, nil, whole) {
 		if n++; err != nil {
 			return 0, err
 		}
@@ -266,10 +266,10 @@ func (d *accessPath) peekRanges(s *kg.Snapshot) (n uint64, known bool, err error
 	return n, true, nil
 }
 
-// candidateIDs yields the ids of the access path's entities in order.
-func (d *accessPath) candidateIDs(s *kg.Snapshot, after *kg.ID) iter.Seq2[kg.ID, error] {
+// candidateIDs yields the ids of the access path's entities in order. whole tells that all are read.
+func (d *accessPath) candidateIDs(s *kg.Snapshot, after *kg.ID, whole bool) iter.Seq2[kg.ID, error] {
 	if d.prefix != "" {
-		return kg.SubjectsWith(s, d.prefix, after)
+		return kg.SubjectsWith(s, d.prefix, after, whole)
 	}
 	if d.iris == nil && !d.object.IsZero() {
 		return d.subjectsOf(s, after)
