@@ -85,19 +85,27 @@ func (f *changeFeed) yieldEvent(ev *operation.Event, part int, yield func(result
 	if ev.UpToDate || ev.Empty {
 		return yield(result{position: f.store.FormatPosition(ev.Position)}, nil)
 	}
-	if r := ev.Replaced(); r != nil {
-		event, position, err := f.encoder.encodeReplaced(ev, r)
-		return yield(result{value: event, position: position}, err) && err == nil
-	}
-	if len(ev.Changes) == 0 {
-		event, position, err := f.encoder.encodeStanding(ev, part)
-		return yield(result{value: event, position: position}, err) && err == nil
+	if len(ev.Changes) == 0 || ev.Replaced() != nil {
+		out, err := f.encodeOther(ev, part)
+		return yield(out, err) && err == nil
 	}
 	for i := range ev.Changes {
-		event, position, err := f.shared.encodeChange(&f.encoder, ev, i)
-		if !yield(result{value: event, position: position}, err) || err != nil {
+		out, err := f.shared.encodeChange(&f.encoder, ev, i)
+		if !yield(out, err) || err != nil {
 			return false
 		}
 	}
 	return true
+}
+
+// encodeOther encodes the replacement of a graph, or a part of a snapshot that is not a statement.
+//
+//go:noinline
+func (f *changeFeed) encodeOther(ev *operation.Event, part int) (result, error) {
+	if r := ev.Replaced(); r != nil {
+		event, position, err := f.encoder.encodeReplaced(ev, r)
+		return result{value: event, position: position}, err
+	}
+	event, position, err := f.encoder.encodeStanding(ev, part)
+	return result{value: event, position: position}, err
 }

@@ -3,7 +3,6 @@ package a2a
 import (
 	"bytes"
 	"encoding/json"
-	"slices"
 	"sync"
 
 	"koine/internal/operation"
@@ -13,10 +12,7 @@ import (
 // Bounds of sharedEvents.
 const (
 	sharedEventPlaces = 64
-	// maxSharedEvent is the size of the largest encoding that is kept, and maxSharedChanges
-	// the size of the largest commit.
-	maxSharedEvent   = 16 << 10
-	maxSharedChanges = 64
+	maxSharedEvent    = 16 << 10 // the size of the largest encoding that is kept
 )
 
 // sharedEvents keeps the last encodings of changes: streams that show the same of a change are
@@ -35,55 +31,64 @@ type sharedEvent struct {
 	after     kg.Position // of the event
 	selection []byte
 	position  string
-	json      json.RawMessage // immutable; nil for none
+	json      any // json.RawMessage, immutable; nil for none
 }
 
-// encodeChange is encoder.encodeChange with the encoding of an equal event, if it is kept.
-func (s *sharedEvents) encodeChange(e *encoder, ev *operation.Event, i int) (any, string, error) {
+// encodeChange is encoder.encodeChange with the encoding of an equal event, if it is kept. Its frame
+// and that of find are small, because all streams call them where their stacks are deepest.
+func (s *sharedEvents) encodeChange(e *encoder, ev *operation.Event, i int) (result, error) {
 	if !isShared(ev) {
-		return e.encodeChange(ev, i)
+		return e.encodeAlone(ev, i)
 	}
-	selection := ev.Result.Data
-	at := &s.places[(uint64(ev.Position.Revision)+uint64(ev.Position.Index)+uint64(len(selection)))%sharedEventPlaces]
+	if known := s.find(ev); known.value != nil {
+		return known, nil
+	}
+	return s.encodeForAll(e, ev, i)
+}
+
+// placeOf returns the place of the event's encoding.
+func (s *sharedEvents) placeOf(ev *operation.Event) *sharedEvent {
+	return &s.places[(uint64(ev.Position.Revision)+uint64(ev.Position.Index)+uint64(len(ev.Result.Data)))%sharedEventPlaces]
+}
+
+// find returns the encoding of an equal event, without a value if it is not kept.
+func (s *sharedEvents) find(ev *operation.Event) result {
+	at := s.placeOf(ev)
 	s.mu.Lock()
-	known := *at
-	s.mu.Unlock()
-	if known.json != nil && known.after == ev.Position && bytes.Equal(known.selection, selection) && sameChange(&known.change, &ev.Changes[0]) {
-		return known.json, known.position, nil
+	defer s.mu.Unlock()
+	if at.json != nil && at.after == ev.Position && bytes.Equal(at.selection, ev.Result.Data) && operation.SameChange(&at.change, &ev.Changes[0]) {
+		return result{value: at.json, position: at.position}
 	}
+	return result{}
+}
+
+//go:noinline
+func (e *encoder) encodeAlone(ev *operation.Event, i int) (result, error) {
+	event, position, err := e.encodeChange(ev, i)
+	return result{value: event, position: position}, err
+}
+
+// encodeForAll encodes the event and keeps the encoding.
+//
+//go:noinline
+func (s *sharedEvents) encodeForAll(e *encoder, ev *operation.Event, i int) (result, error) {
 	event, position, err := e.encodeChange(ev, i)
 	if err != nil {
-		return nil, "", err
+		return result{}, err
 	}
 	raw, err := appendJSON(nil, event)
 	if err != nil {
-		return nil, "", err
+		return result{}, err
 	}
 	if len(raw) <= maxSharedEvent {
 		s.mu.Lock()
-		*at = sharedEvent{ev.Changes[0], ev.Position, bytes.Clone(selection), position, raw}
+		*s.placeOf(ev) = sharedEvent{ev.Changes[0], ev.Position, bytes.Clone(ev.Result.Data), position, json.RawMessage(raw)}
 		s.mu.Unlock()
 	}
-	return json.RawMessage(raw), position, nil
+	return result{value: json.RawMessage(raw), position: position}, nil
 }
 
 // isShared reports whether the encoding of an event is kept.
 func isShared(ev *operation.Event) bool {
-	return len(ev.Changes) == 1 && !ev.Snapshot && len(ev.Result.Errors) == 0 && len(ev.Changes[0].Commit.Changes) <= maxSharedChanges
-}
-
-// sameChange reports whether two readers see the same of a change. Their commits are the same
-// object, unless something of it is hidden from one of them.
-func sameChange(a, b *kg.Event) bool {
-	return a.Commit == b.Commit && a.Position == b.Position && a.Op == b.Op && a.StatementRemains == b.StatementRemains && a.Types == b.Types &&
-		a.Replaced == nil && b.Replaced == nil && sameStatement(a.Statement, b.Statement) && slices.EqualFunc(a.Previous, b.Previous, sameStatement)
-}
-
-func sameStatement(a, b kg.Statement) bool {
-	return a.Quad == b.Quad && slices.EqualFunc(a.Assertions, b.Assertions, sameAssertion)
-}
-
-func sameAssertion(a, b kg.Assertion) bool {
-	return a.Source == b.Source && a.Certainty == b.Certainty && a.HasCertainty == b.HasCertainty && a.Time.Equal(b.Time) &&
-		a.Validity == b.Validity && bytes.Equal(a.Provenance, b.Provenance) && a.Embedding == b.Embedding && a.Revision == b.Revision
+	return len(ev.Result.Errors) == 0 && operation.IsShared(ev)
 }

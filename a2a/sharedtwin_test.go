@@ -106,6 +106,8 @@ type listener struct {
 const (
 	briefly  = `subscription { statementChanged { __typename } }`
 	fully    = `subscription { statementChanged { __typename ... on StatementChange { op statement { predicate certainty assertedBy } } } }`
+	widely   = `subscription { statementChanged { __typename ... on StatementChange { op statementRemains statement { subject { iri } object { ... on Entity { iri } } graph assertions { certainty revision } } previous { predicate certainty } commit { revision justification taskId } } } }`
+	read     = `subscription { statementChanged { __typename ... on StatementChange { op statement { predicate subject { iri degree predicates { iri count } } } commit { principal { id } } } } }`
 	removals = `subscription { statementChanged(where: {predicate: {in: ["urn:p", "urn:tick"]}}) { __typename } }`
 )
 
@@ -119,6 +121,9 @@ func listeners() (all []listener) {
 		listener{agent: "ann", selection: briefly, params: `"requiredCertainty":0.5,`},
 		listener{agent: "bob", selection: briefly, params: `"requiredCertainty":0.5,`},
 		listener{agent: "ann", selection: fully},
+		listener{agent: "ann", selection: widely}, listener{agent: "bob", selection: widely}, listener{agent: "eve", selection: widely},
+		listener{agent: "bob", selection: widely, params: `"requiredCertainty":0.5,`},
+		listener{agent: "ann", selection: read}, listener{agent: "bob", selection: read}, listener{agent: "eve", selection: read},
 		listener{agent: "eve", selection: fully},
 		listener{agent: "ann", selection: removals},
 		listener{agent: "ann", query: "?requiredCertainty=0.5"},

@@ -4,6 +4,7 @@ import (
 	"hash/maphash"
 	"math/bits"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"koine/kg/base"
@@ -70,6 +71,7 @@ type watchFilter struct {
 	access   Access
 	distrust Distrust
 	hides    func(predicate, graph Term) bool // nil: nothing is hidden
+	open     *openEvents                      // nil: each event is made for this filter
 	// patternSet holds the patterns if there are too many to compare one by one, and masks the
 	// combinations of parts that they bind.
 	patternSet map[Pattern]struct{}
@@ -172,30 +174,145 @@ func maskedPattern(q Quad, mask uint8) (p Pattern) {
 	return p
 }
 
-// eventOf returns the event for the change, nil if the filter excludes it.
-func (f *watchFilter) eventOf(epoch Epoch, c *Commit, i int) *Event {
+// eventOf returns the event for the change in a slice, which is empty if the filter excludes it. The
+// slice may be shared with other filters and must not be changed.
+func (f *watchFilter) eventOf(epoch Epoch, c *Commit, i int) []Event {
 	ch := &c.Changes[i]
 	if !f.matchesQuad(ch.Quad) || !f.View.Shows(ch.Quad.Graph) || !f.mayRead(&ch.Quad) || f.isDeletedAt(ch.Quad.Graph, c.Revision) {
 		return nil
 	}
-	e := &Event{Commit: c, Position: Position{Epoch: epoch, Revision: c.Revision, Index: uint32(i)}}
+	open := f.openCommit(c, i)
+	event, known := open.find(i)
+	if !known {
+		event = f.makeEvent(epoch, c, i)
+		open.keep(i, event)
+	}
+	if len(event) > 0 && f.Ops != nil && !slices.Contains(f.Ops, event[0].Op) {
+		return nil
+	}
+	return event
+}
+
+// makeEvent makes the event for a change that the filter selects, whatever its Ops.
+func (f *watchFilter) makeEvent(epoch Epoch, c *Commit, i int) []Event {
+	ch := &c.Changes[i]
+	e := Event{Commit: c, Position: Position{Epoch: epoch, Revision: c.Revision, Index: uint32(i)}}
 	if i == len(c.Changes)-1 {
 		e.Position.Index = EndOfCommit
 	}
 	var seen bool
 	if ch.Op == Add {
-		seen = f.addEvent(e, c, ch)
+		seen = f.addEvent(&e, c, ch)
 	} else {
-		seen = f.removeEvent(e, c, ch)
+		seen = f.removeEvent(&e, c, ch)
 	}
-	if !seen || f.Ops != nil && !slices.Contains(f.Ops, e.Op) {
+	if !seen {
 		return nil
 	}
 	e.Commit = f.visibleCommit(c)
 	if e.Op != Remove {
-		f.setTypes(e, c)
+		f.setTypes(&e, c)
 	}
-	return e
+	return []Event{e}
+}
+
+// Bounds of openEvents.
+const (
+	openEventPlaces = 16
+	// maxOpenChanges and maxOpenBytes are the size of the largest commit whose events are kept.
+	maxOpenChanges = 64
+	maxOpenBytes   = 256 << 10
+)
+
+// openEvents keeps the events of the last commits as readers see them from whom nothing of a change
+// is hidden: many watchers are woken together, and the first makes the event for all. It is safe
+// for concurrent use. A nil one keeps nothing.
+type openEvents struct {
+	places [openEventPlaces]atomic.Pointer[openCommit]
+}
+
+// openCommit has the events of a commit, by change.
+type openCommit struct {
+	of     *Commit
+	types  bool // some change asserts a type, which other events repeat
+	events []atomic.Pointer[openEvent]
+}
+
+// openEvent is the event of a change, empty if the change is part of another event. It is
+// immutable.
+type openEvent []Event
+
+// commitOf returns the events of the commit that are known, nil if they are not kept.
+func (o *openEvents) commitOf(c *Commit) *openCommit {
+	if o == nil || len(c.Changes) > maxOpenChanges || c.Replaced != nil {
+		return nil
+	}
+	at := &o.places[uint64(c.Revision)%openEventPlaces]
+	if known := at.Load(); known != nil && known.of == c {
+		return known
+	}
+	if commitSize(c) > maxOpenBytes {
+		return nil
+	}
+	fresh := &openCommit{of: c, events: make([]atomic.Pointer[openEvent], len(c.Changes))}
+	for i := range c.Changes {
+		fresh.types = fresh.types || assertsType(&c.Changes[i])
+	}
+	at.Store(fresh)
+	return fresh
+}
+
+// find returns the event of a change, false if it is not known.
+func (o *openCommit) find(i int) (event []Event, known bool) {
+	if o == nil {
+		return nil, false
+	}
+	if e := o.events[i].Load(); e != nil {
+		return *e, true
+	}
+	return nil, false
+}
+
+func (o *openCommit) keep(i int, event []Event) {
+	if o != nil {
+		e := openEvent(event)
+		o.events[i].Store(&e)
+	}
+}
+
+// openCommit returns the events of the commit for readers from whom nothing of the change is hidden,
+// nil if something may be hidden from this one: by its view, a quarantine, the past of the graph, or
+// because the filter does not select all that the event shows. The caller has found that the filter
+// selects the statement and that the principal may read it, and with it those that it replaces:
+// they have its subject, predicate and graph.
+func (f *watchFilter) openCommit(c *Commit, i int) *openCommit {
+	if f.Keep != nil || !f.View.AdmitsAll() || f.distrust.Doubted() != nil || f.visibleCommit(c) != c {
+		return nil
+	}
+	ch := &c.Changes[i]
+	if f.isForgotten(c, ch.Quad.Graph) || ch.ReplacedBy >= 0 && !f.matchesQuad(c.Changes[ch.ReplacedBy].Quad) {
+		return nil
+	}
+	for _, gone := range ch.Replaces {
+		if !f.matchesQuad(c.Changes[gone].Quad) {
+			return nil
+		}
+	}
+	o := f.open.commitOf(c)
+	if o == nil || !o.types {
+		return o
+	}
+	for i := range c.Changes {
+		if ch := &c.Changes[i]; assertsType(ch) && (!f.mayRead(&ch.Quad) || f.isForgotten(c, ch.Quad.Graph)) {
+			return nil
+		}
+	}
+	return o
+}
+
+// assertsType reports whether the change asserts a type, which the events of the commit repeat.
+func assertsType(ch *Change) bool {
+	return ch.Op != Remove && ch.Quad.Predicate == typePredicate && ch.Quad.Object.IsResource()
 }
 
 // typedTerm is a resource in a graph.
@@ -208,7 +325,7 @@ func (f *watchFilter) setTypes(e *Event, c *Commit) {
 		clear(f.lastTypes.types)
 		for i := range c.Changes {
 			ch := &c.Changes[i]
-			if ch.Op == Remove || ch.Quad.Predicate != typePredicate || !ch.Quad.Object.IsResource() {
+			if !assertsType(ch) {
 				continue
 			}
 			of := typedTerm{ch.Quad.Graph, ch.Quad.Subject}

@@ -336,12 +336,12 @@ func (l *LogReader) readForward(c *Commit, yield func(Event, error) bool) (more 
 		if at.Compare(l.part.Until) > 0 {
 			break
 		}
-		e := l.filter.eventOf(at.Epoch, c, i)
+		event := l.filter.eventOf(at.Epoch, c, i)
 		if l.filter.err != nil {
 			return false
 		}
-		if e != nil {
-			if !yield(*e, nil) {
+		if len(event) > 0 {
+			if !yield(event[0], nil) {
 				return false
 			}
 			l.reached = at
@@ -369,15 +369,15 @@ func (l *LogReader) readBackward(c *Commit, yield func(Event, error) bool) (more
 		if at.Compare(l.part.After) <= 0 {
 			break
 		}
-		e := l.filter.eventOf(at.Epoch, c, i)
+		event := l.filter.eventOf(at.Epoch, c, i)
 		if l.filter.err != nil {
 			return false
 		}
-		if e != nil {
-			if !yield(*e, nil) {
+		if len(event) > 0 {
+			if !yield(event[0], nil) {
 				return false
 			}
-			l.reached = e.Start()
+			l.reached = event[0].Start()
 		}
 	}
 	l.reached = Position{Epoch: l.s.dir.Epoch, Revision: c.Revision - 1, Index: EndOfCommit}

@@ -19,6 +19,7 @@ type tailer struct {
 	ringMu sync.Mutex // guards ring
 	ring   ring
 	more   chan struct{} // capacity 1
+	open   openEvents
 
 	// head is the revision up to which commits are matched. It is written with mu held, when
 	// the watchers that match have been told.

@@ -56,7 +56,7 @@ func (s *Store) Watch(ctx context.Context, f Filter, from Position) (*Watcher, e
 	if err := s.CheckPosition(from); err != nil {
 		return nil, err
 	}
-	seen.followed, seen.known = s.head.Load().revision, from.Revision
+	seen.open, seen.followed, seen.known = &s.tailer.open, s.head.Load().revision, from.Revision
 	w := &Watcher{s: s, ctx: ctx, filter: seen, wake: make(chan struct{}, 1), pos: from, access: ChangesOf(s.options.Access), accessChecked: from.Revision}
 	if from.Compare(s.Oldest()) == 0 { // a watcher that begins there has reported nothing before
 		w.accessChecked = s.head.Load().revision
@@ -146,8 +146,24 @@ func (w *Watcher) Position() Position {
 //     yields nothing from the commit on that changed them.
 func (w *Watcher) Events() iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
+		for event, err := range w.SharedEvents() {
+			if err != nil {
+				yieldEnd(yield, err)
+				return
+			}
+			if !yield(event[0], nil) {
+				return
+			}
+		}
+	}
+}
+
+// SharedEvents is Events with each event in a slice of its own, which other watchers may be given
+// too: it must not be changed.
+func (w *Watcher) SharedEvents() iter.Seq2[[]Event, error] {
+	return func(yield func([]Event, error) bool) {
 		err := w.readCommits(nil, func(r Revision) (more bool, err error) {
-			return w.yieldCommit(r, func(e *Event) bool { return yield(*e, nil) })
+			return w.yieldCommit(r, func(e []Event) bool { return yield(e, nil) })
 		})
 		if err != nil {
 			yieldEnd(yield, err)
@@ -236,7 +252,7 @@ func (w *Watcher) rest(head Revision) bool {
 }
 
 // yieldCommit yields the events of one commit. It returns false when the sequence ends.
-func (w *Watcher) yieldCommit(r Revision, yield func(*Event) bool) (more bool, err error) {
+func (w *Watcher) yieldCommit(r Revision, yield func([]Event) bool) (more bool, err error) {
 	c, from, err := w.loadCommit(r)
 	if err != nil {
 		return false, err
@@ -244,11 +260,11 @@ func (w *Watcher) yieldCommit(r Revision, yield func(*Event) bool) (more bool, e
 	if w.filter.matchesReplacement(c) {
 		return false, w.yieldReplacement(c, from, yield)
 	}
-	more = w.eachEvent(c, from, func(e *Event) bool {
+	more = w.eachEvent(c, from, func(e []Event) bool {
 		if !yield(e) {
 			return false
 		}
-		w.moveTo(e.Position)
+		w.moveTo(e[0].Position)
 		return true
 	})
 	if err := w.filter.endError(w.s); err != nil {
@@ -311,10 +327,10 @@ func (w *Watcher) loadCommit(r Revision) (c *Commit, from Position, err error) {
 
 // yieldReplacement ends the sequence at a commit that replaced a graph of the filter, after
 // the event that reports the replacement.
-func (w *Watcher) yieldReplacement(c *Commit, from Position, yield func(*Event) bool) error {
+func (w *Watcher) yieldReplacement(c *Commit, from Position, yield func([]Event) bool) error {
 	e := w.filter.replacementEvent(w.s.dir.Epoch, c)
 	if e != nil && e.Position.Compare(from) > 0 {
-		if !yield(e) {
+		if !yield([]Event{*e}) {
 			return nil
 		}
 		w.moveTo(e.Position)
@@ -336,14 +352,14 @@ func (s *Store) errReplaced(c *Commit, r *GraphReplacement) error {
 }
 
 // eachEvent calls fn for each event of the commit behind from. It returns false if fn did.
-func (w *Watcher) eachEvent(c *Commit, from Position, fn func(*Event) bool) bool {
+func (w *Watcher) eachEvent(c *Commit, from Position, fn func([]Event) bool) bool {
 	for i := range c.Changes {
 		at := Position{Epoch: w.s.dir.Epoch, Revision: c.Revision, Index: uint32(i)}
 		if at.Compare(from) <= 0 {
 			continue
 		}
 		e := w.filter.eventOf(w.s.dir.Epoch, c, i)
-		if w.filter.err != nil || w.filter.stale || e != nil && !fn(e) {
+		if w.filter.err != nil || w.filter.stale || len(e) > 0 && !fn(e) {
 			return false
 		}
 	}
@@ -367,11 +383,11 @@ func (w *Watcher) Commits() iter.Seq2[[]Event, error] {
 				return false, err
 			}
 			if w.filter.matchesReplacement(c) {
-				return false, w.yieldReplacement(c, from, func(e *Event) bool { return yield([]Event{*e}, nil) })
+				return false, w.yieldReplacement(c, from, func(e []Event) bool { return yield(e, nil) })
 			}
 			var events []Event
-			w.eachEvent(c, from, func(e *Event) bool {
-				events = append(events, *e)
+			w.eachEvent(c, from, func(e []Event) bool {
+				events = append(events, e...)
 				return true
 			})
 			if err := w.filter.endError(w.s); err != nil {
@@ -420,7 +436,7 @@ func (w *Watcher) Refilter(f Filter) error {
 	if err != nil {
 		return err
 	}
-	seen.followed, seen.known = w.filter.followed, w.filter.known
+	seen.open, seen.followed, seen.known = w.filter.open, w.filter.followed, w.filter.known
 	known, err := w.s.tailer.setFilter(w, seen)
 	if err != nil {
 		return err

@@ -24,12 +24,12 @@ func (s Statements) Begin(context.Context, *kg.Store, kg.Position) (kg.Filter, e
 // Changes yields each change.
 func (s Statements) Changes(_ context.Context, _ *kg.Store, w *kg.Watcher) iter.Seq2[operation.Event, error] {
 	return func(yield func(operation.Event, error) bool) {
-		for change, err := range w.Events() {
+		for change, err := range w.SharedEvents() {
 			if err != nil {
 				yield(operation.Event{}, err)
 				return
 			}
-			if !yield(operation.Event{Changes: []kg.Event{change}, Position: change.Position}, nil) {
+			if !yield(operation.Event{Changes: change, Position: change[0].Position}, nil) {
 				return
 			}
 		}

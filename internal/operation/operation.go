@@ -151,7 +151,8 @@ type Resume struct {
 type Event struct {
 	// Changes are the changes that caused the event, in log order, all of one commit
 	// and at least one. In a snapshot it is the statement with Op Add and no Commit;
-	// empty if the element is not a statement.
+	// empty if the element is not a statement. Other streams may have the same slice: it must
+	// not be changed.
 	Changes []kg.Event
 	// Statement is one of the statements of a snapshot event without Changes, or nil,
 	// for protocols whose events need a statement.

@@ -25,6 +25,7 @@ type eventPlan struct {
 	replaced replacedPlan
 	upToDate pointPlan
 	resync   pointPlan
+	results  *sharedResults // nil if each stream writes its own
 }
 
 // EventContent is the part of an event in which the kinds of subscriptions

@@ -33,6 +33,7 @@ type Reader struct {
 	Limits        limit.Limits
 	Labels        []kg.Term // properties that give an entity its label
 	missingLabels missCache
+	plans         *sharedPlans
 	Faults        *fault.Presenter
 	Objects       Objects
 	// Texts returns the sources of texts in patterns for a view, whose revision is set if it is of
@@ -44,7 +45,7 @@ type Reader struct {
 
 // NewReader returns a reader with empty caches.
 func NewReader(r Reader) *Reader {
-	r.missingLabels = newMissCache(r.Labels)
+	r.missingLabels, r.plans = newMissCache(r.Labels), newSharedPlans()
 	return &r
 }
 

@@ -167,6 +167,17 @@ func (s *Stream) Resync(err *kg.Error) operation.Result {
 // eventResult writes the selected fields of an event. told is false if the event is
 // skipped. An error in ends ends the subscription.
 func (s *Stream) eventResult(e *operation.Event) (result operation.Result, told bool, ends error) {
+	if data := s.plan.results.find(e); data != nil {
+		return operation.Result{Data: data, Position: e.Position}, true, nil
+	}
+	if result, told, ends = s.writeEvent(e); told && ends == nil {
+		s.plan.results.keep(e, &result)
+	}
+	return result, told, ends
+}
+
+// writeEvent writes the result of an event, as eventResult.
+func (s *Stream) writeEvent(e *operation.Event) (result operation.Result, told bool, ends error) {
 	ctx, cancel := context.WithTimeout(s.ctx, s.reader.Limits.Duration)
 	defer cancel()
 	t := &EventWriter{stream: s, Run: s.reader.NewRun(s.request)}
@@ -281,7 +292,7 @@ func SubscribeTo(ctx context.Context, f *executor.Selected, resume *scalar.Posit
 	if err != nil {
 		return nil, err
 	}
-	s := &Stream{ctx: r.Life, reader: r.Reader, request: r.request, plan: plan, view: v}
+	s := &Stream{ctx: r.Life, reader: r.Reader, request: r.request, plan: r.Reader.plans.share(plan, r.request), view: v}
 	return s, s.startFollowing(subject, start)
 }
 
