@@ -12,10 +12,8 @@ import (
 // of their objects. In the run, a statement in several graphs comes once for each.
 type valueCount struct {
 	sizes    *groupSizes
-	members  *idtable.Table // the elements; nil: all subjects are
-	seen     []uint64       // bits of the members with a value
-	withSome int            // members with a value
-	all      idtable.Table  // the subjects with a value, if all subjects are members
+	members  *idtable.Set // the elements; nil: all subjects are
+	withSome idtable.Set  // those with a value
 
 	subject, object kg.ID
 	count           uint64
@@ -23,9 +21,6 @@ type valueCount struct {
 
 // countValues counts the values of a predicate.
 func (c *valueCount) countValues(s *kg.Snapshot, predicate kg.ID) error {
-	if c.members != nil {
-		c.seen = make([]uint64, (c.members.Len()+63)/64)
-	}
 	err := kg.WalkIDs(s, kg.IDPattern{Predicate: predicate}, func(q *kg.IDQuad) error {
 		if q.Object != c.object {
 			if err := c.endValue(); err != nil {
@@ -47,21 +42,9 @@ func (c *valueCount) countValues(s *kg.Snapshot, predicate kg.ID) error {
 
 // countSubject counts the present subject, if it is a member.
 func (c *valueCount) countSubject() {
-	if c.members == nil {
-		if _, isNew := c.all.Add(c.subject); isNew {
-			c.withSome++
-		}
+	if c.members == nil || c.members.Has(c.subject) {
+		c.withSome.Add(c.subject)
 		c.count++
-		return
-	}
-	i := c.members.Find(c.subject)
-	if i < 0 {
-		return
-	}
-	c.count++
-	if bit := uint64(1) << (i % 64); c.seen[i/64]&bit == 0 {
-		c.seen[i/64] |= bit
-		c.withSome++
 	}
 }
 
@@ -163,10 +146,10 @@ func (c *valueCount) addNull(s *kg.Snapshot, hidden bool) error {
 			return err
 		}
 	}
-	if all == c.withSome {
+	if all == c.withSome.Len() {
 		return nil
 	}
-	return c.sizes.add(kg.ID{}, uint64(all-c.withSome))
+	return c.sizes.add(kg.ID{}, uint64(all-c.withSome.Len()))
 }
 
 // countSubjects counts the subjects that the view shows.
@@ -182,9 +165,9 @@ func countSubjects(s *kg.Snapshot) (n int, err error) {
 	return n, err
 }
 
-// instancesOf numbers the subjects of a class in the order of their ids.
-func instancesOf(s *kg.Snapshot, class kg.Term) (*idtable.Table, error) {
-	t := new(idtable.Table)
+// instancesOf returns the subjects of a class.
+func instancesOf(s *kg.Snapshot, class kg.Term) (*idtable.Set, error) {
+	t := new(idtable.Set)
 	p, known, err := s.PatternIDs(kg.Pattern{Predicate: RDFType, Object: class})
 	if !known || err != nil {
 		return t, err
@@ -227,7 +210,7 @@ func GroupStar(s *kg.Snapshot, p *pattern.Pattern, by *RowGrouping, most int64) 
 type starCount struct {
 	snapshot *kg.Snapshot
 	sizes    *groupSizes
-	members  *idtable.Table // the subjects that meet the tests; nil: all do
+	members  *idtable.Set // the subjects that meet the tests; nil: all do
 	rows     uint64
 }
 
@@ -251,7 +234,7 @@ func (c *starCount) findMembers(star pattern.Star, predicate kg.ID) (pays bool, 
 			return false, err
 		}
 		if !known {
-			c.members = new(idtable.Table)
+			c.members = new(idtable.Set)
 			return true, nil
 		}
 		runs = append(runs, p)
@@ -271,9 +254,9 @@ func (c *starCount) findMembers(star pattern.Star, predicate kg.ID) (pays bool, 
 	}
 	for _, p := range runs[1:] {
 		before := c.members
-		c.members = new(idtable.Table)
+		c.members = new(idtable.Set)
 		err := kg.WalkIDs(c.snapshot, p, func(q *kg.IDQuad) error {
-			if before == nil || before.Find(q.Subject) >= 0 {
+			if before == nil || before.Has(q.Subject) {
 				c.members.Add(q.Subject)
 			}
 			return nil
@@ -306,7 +289,7 @@ func (c *starCount) estimateRun(p kg.IDPattern) (uint64, error) {
 
 // countRow counts a row. It reports false if its subject does not meet the tests.
 func (c *starCount) countRow(subject kg.ID) (bool, error) {
-	if c.members != nil && c.members.Find(subject) < 0 {
+	if c.members != nil && !c.members.Has(subject) {
 		return false, nil
 	}
 	if c.rows++; c.rows > uint64(c.sizes.mostRows) {
