@@ -33,6 +33,7 @@ var (
 	largeStatements = flag.Int("large.statements", 300_000, "how many statements of a social network the store of BenchmarkLargeStore has; the other has a tenth, at most 1,000,000")
 	largeMessages   = flag.Int("large.messages", 30_000, "how many messages the store of BenchmarkLargeStore has; the other has a tenth")
 	largeHistory    = flag.Int("large.history", 30_000, "how many values BenchmarkLargeStore replaces a week before it removes that history")
+	largeServe      = flag.String("large.serve", "", "more arguments of the servers of BenchmarkLargeStore, such as --search=off")
 	largeDir        = flag.String("large.dir", "", "`directory` of the stores of BenchmarkLargeStore, which are used again if they are there")
 )
 
@@ -104,7 +105,9 @@ func (l *largeStores) prepare(b *testing.B, name string, statements, messages, h
 	fillLarge(b, store, messages, history)
 	b.Logf("%s: %d statements, %d messages, %d past values; messages and history took %s", name, statements, messages, history, time.Since(began).Round(time.Second))
 	s, url := l.serve(b, store)
-	awaitTexts(b, url)
+	if !strings.Contains(*largeServe, "--search=off") {
+		awaitTexts(b, url)
+	}
 	settle(b, s)
 	l.stop(b, s)
 	return store
@@ -126,7 +129,8 @@ func (l *largeStores) run(b *testing.B, command ...string) (output string, took 
 // serve starts a server on a store.
 func (l *largeStores) serve(b *testing.B, store largeStore, flags ...string) (s *server, url string) {
 	b.Helper()
-	cmd := exec.Command(l.binary, append([]string{"serve", "--listen", "127.0.0.1:0", "--reserve-mib", "0", "--data", store.dir}, flags...)...)
+	args := append([]string{"serve", "--listen", "127.0.0.1:0", "--reserve-mib", "0", "--data", store.dir}, strings.Fields(*largeServe)...)
+	cmd := exec.Command(l.binary, append(args, flags...)...)
 	out, err := cmd.StderrPipe()
 	if err != nil {
 		b.Fatal(err)
