@@ -14,21 +14,25 @@ const (
 	restAmount = 4 << 20
 )
 
+// pagesEvery is how often the pages of mapped files are looked at. A compaction reads a hundred
+// MiB of them in a few seconds.
+const pagesEvery = time.Second
+
 // Watch looks at the memory of the process until ctx is done. It calls releasePages for pages of
 // mapped files, which the system has in its page cache, when they are beyond their share. When
 // the server comes to rest, it calls releaseCaches too, and gives free memory back to the
 // system; Go would keep it.
 func Watch(ctx context.Context, s Shares, releasePages, releaseCaches func()) {
-	clock := time.NewTicker(interval)
+	clock := time.NewTicker(pagesEvery)
 	defer clock.Stop()
 	r := rest{before: readAllocated()}
-	for {
+	for n := time.Duration(1); ; n++ {
 		select {
 		case <-ctx.Done():
 			return
 		case <-clock.C:
 		}
-		begins := r.begins(readAllocated())
+		begins := n*pagesEvery%interval == 0 && r.begins(readAllocated())
 		if begins || mappedBytes() > s.Mapped {
 			releasePages()
 		}

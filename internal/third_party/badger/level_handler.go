@@ -173,6 +173,7 @@ func (s *levelHandler) sortTables() {
 
 func decrRefs(tables []*table.Table) error {
 	for _, table := range tables {
+		table.ReleasePages() // a reader may hold the table for a while
 		if err := table.DecrRef(); err != nil {
 			return err
 		}
