@@ -64,6 +64,9 @@ func (o Options) WithFaults(f Faults) Options {
 	return o
 }
 
+// FlattenIndex compacts the index into one level.
+func (s *Store) FlattenIndex() error { return s.db.Flatten(1) }
+
 // DataDir returns the data directory.
 func (s *Store) DataDir() string { return s.dir.Path }
 

@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"hash/crc32"
 	"hash/maphash"
 	"io"
@@ -149,9 +150,7 @@ var errIndexChanged = errors.New("its files changed while the store was closed")
 // closedIndex is the state of an index that was closed cleanly.
 type closedIndex struct {
 	sums   indexSums
-	unread []unreadFile // open, so that compaction cannot remove them
-	// unchecked are the tables that were still unread when the store was closed.
-	unchecked []string
+	unread []unreadFile // open, so that they can be read when compaction has removed them
 }
 
 type unreadFile struct {
@@ -207,7 +206,8 @@ func readSums(path string) (s indexSums, err error) {
 	return s, err
 }
 
-// compareSums compares files with their sums, up to budget bytes, and leaves the others open.
+// compareSums compares files with their sums, up to budget bytes of tables, and leaves the other
+// tables open.
 func (was *closedIndex) compareSums(path string, files []sizedFile, budget int64) (err error) {
 	defer func() {
 		if err != nil {
@@ -223,7 +223,7 @@ func (was *closedIndex) compareSums(path string, files []sizedFile, budget int64
 		if err != nil {
 			return err
 		}
-		if budget -= f.bytes; budget < 0 {
+		if budget -= f.bytes; budget < 0 && strings.HasSuffix(f.name, tableSuffix) { // others change
 			was.unread = append(was.unread, unreadFile{f.name, file})
 			continue
 		}
@@ -234,9 +234,30 @@ func (was *closedIndex) compareSums(path string, files []sizedFile, budget int64
 	return nil
 }
 
-// isRewritten reports whether a table is gone that was unread when the store was closed.
-func (was *closedIndex) isRewritten(path string) bool {
-	return slices.ContainsFunc(was.unchecked, func(name string) bool { return !datadir.Exists(filepath.Join(path, name)) })
+// compareRemoved compares the unread tables that compaction has removed: what they held is in
+// other tables now, and with it what damage they had.
+func (was *closedIndex) compareRemoved(path string) error {
+	for _, f := range was.unread {
+		if datadir.Exists(filepath.Join(path, f.name)) {
+			continue // compared by the next open
+		}
+		if err := was.compareUnread(f, f.file); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// compareUnread reads an unread file from its beginning, and compares it with its sum.
+func (was *closedIndex) compareUnread(f unreadFile, reader io.Reader) error {
+	if _, err := f.file.Seek(0, io.SeekStart); err != nil {
+		return err
+	}
+	got, err := sumFile(io.NopCloser(reader))
+	if err == nil && got != was.sums.Files[f.name] {
+		err = fmt.Errorf("%w: %s", errIndexChanged, f.name)
+	}
+	return err
 }
 
 func (c *closedIndex) close() {
@@ -251,35 +272,26 @@ func (c *closedIndex) close() {
 // the log.
 func (s *Store) checkIndexFiles(ctx context.Context) error {
 	c := &s.closedIndex
-	defer c.close()
-	if len(c.unread) == 0 {
-		return nil
-	}
-	for _, f := range c.unread {
-		c.unchecked = append(c.unchecked, f.name)
-	}
-	if !s.waitForStart() {
+	if len(c.unread) == 0 || !s.waitForStart() {
 		return nil
 	}
 	for len(c.unread) > 0 {
 		f := c.unread[0]
-		c.unread = c.unread[1:]
-		got, err := sumFile(stoppableReader{f.file, s.stop})
-		if ctx.Err() != nil {
-			return nil
+		err := c.compareUnread(f, stoppableReader{f.file, s.stop})
+		if ctx.Err() != nil || s.isClosed() {
+			return nil // closeIndex closes those that are left
 		}
-		if err == nil && got == c.sums.Files[f.name] {
-			c.unchecked = c.unchecked[1:]
+		if err == nil {
+			_ = f.file.Close() // opened for reading
+			c.unread = c.unread[1:]
 			continue
 		}
-		err = errors.Join(errIndexChanged, err)
 		if !s.options.ReadOnly { // write sums that no index has
 			err = errors.Join(err, writeSums(s.indexPath(), indexSums{Files: map[string]fileSum{}}))
 		}
 		s.setReadOnly(errReadOnly("the index was damaged while it was closed; reopening the store rebuilds it from the log", err))
 		return nil
 	}
-	c.unchecked = nil
 	if !s.options.ReadOnly {
 		if err := datadir.RemoveFile(filepath.Join(s.indexPath(), uncheckedName)); err != nil {
 			s.log.Warn("the next start reads the index once more", "error", err)

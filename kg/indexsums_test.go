@@ -1,8 +1,11 @@
 package kg_test
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -51,6 +54,85 @@ func TestLargeIndexIsReadBehindTheStart(t *testing.T) {
 	s = openStore(t, dir, o)
 	if err := s.Ready(); err != nil || s.Stats().ReplayedOpen == 0 {
 		t.Errorf("the index was not built anew: %v", err)
+	}
+	mustCheck(t, s)
+	mustClose(t, s)
+}
+
+// Compaction may remove tables before they are read in the background: that is no damage, they are
+// read nevertheless, and only if one of them was damaged the next start rebuilds the index.
+func TestTablesAreRemovedBeforeTheyAreRead(t *testing.T) {
+	slowtest.Long(t)
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "data")
+	o := smallOptions().WithFaults(kg.Faults{SummedFirst: 1})
+	s := openStore(t, dir, o)
+	next := 0
+	// rewrite adds statements and compacts the index, so that its tables are removed.
+	rewrite := func() {
+		t.Helper()
+		before, err := filepath.Glob(filepath.Join(dir, "index", "*.sst"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 2 { // tables that overlap the others
+			next++
+			if _, err := s.Load(within(t), kg.Meta{Principal: tester}, manyQuads(5_000+next), kg.LoadOptions{}); err != nil {
+				t.Fatal(err)
+			}
+			s.Exclusive(func() {}) // with nothing left in memory
+		}
+		if err := s.FlattenIndex(); err != nil {
+			t.Fatal(err)
+		}
+		after := filesOf(t, filepath.Join(dir, "index", "*.sst"))
+		if len(before) > 0 && !slices.ContainsFunc(before, func(path string) bool { return !slices.Contains(after, path) }) {
+			t.Fatalf("none of %v is removed", before)
+		}
+	}
+	reopen := func() (rebuilt bool) {
+		t.Helper()
+		mustClose(t, s)
+		s = openStore(t, dir, o)
+		return s.Stats().ReplayedOpen != 0
+	}
+	rewrite()
+	if reopen() {
+		t.Fatal("the index was built anew after the first close")
+	}
+
+	rewrite() // before the check begins
+	for end := time.Now().Add(20 * time.Second); ; time.Sleep(time.Millisecond) {
+		if err := s.Ready(); err != nil {
+			t.Fatalf("tables were removed by a compaction, and the store says %v: %v", err, errors.Unwrap(err))
+		}
+		if _, err := os.Stat(filepath.Join(dir, "index", "UNCHECKED")); err != nil {
+			break
+		}
+		if time.Now().After(end) {
+			t.Fatal("the tables are not read")
+		}
+	}
+	if reopen() {
+		t.Error("the index was built anew after its tables had been read")
+	}
+	rewrite()
+	if reopen() { // before the check begins
+		t.Error("the index was built anew after tables were removed unread")
+	}
+	mustClose(t, s)
+
+	clean := filepath.Join(dir, "index", "CLEAN")
+	raw, err := os.ReadFile(clean)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum := regexp.MustCompile(`("[0-9]+\.sst":\{"bytes":[0-9]+,"crc32c":)[0-9]+`)
+	write(t, dir, "index/CLEAN", sum.ReplaceAllString(string(raw), "${1}1"))
+	s = openStore(t, dir, o)
+	rewrite()
+	if !reopen() {
+		t.Error("the tables did not have their sums when they were removed, and the index was not built anew")
 	}
 	mustCheck(t, s)
 	mustClose(t, s)

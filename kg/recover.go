@@ -200,8 +200,9 @@ func (s *Store) closeIndex() error {
 		return nil // the state of the index is unknown: the next open examines it
 	}
 	if err == nil {
-		if s.closedIndex.isRewritten(path) {
-			return nil // a table may be damaged: the next open rebuilds the index
+		if damaged := s.closedIndex.compareRemoved(path); damaged != nil {
+			s.log.Warn("the next start rebuilds the index", "error", damaged)
+			return nil
 		}
 		if err = writeClean(path, s.closedIndex.sums); err == nil {
 			err = datadir.RemoveFile(filepath.Join(path, uncheckedName))

@@ -254,10 +254,10 @@ func (s *Store) closeFiles() error { return errors.Join(s.closeContents(), s.dir
 // closeContents closes the index and then the log: the log must hold everything in the index.
 func (s *Store) closeContents() error {
 	var errs []error
-	s.closedIndex.close()
 	if s.db != nil {
 		errs = append(errs, s.closeIndex())
 	}
+	s.closedIndex.close()
 	if s.wal != nil {
 		errs = append(errs, s.wal.Close())
 	}

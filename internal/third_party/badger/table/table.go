@@ -161,11 +161,22 @@ func (t *Table) DecrRef() error {
 		for i := 0; i < t.offsetsLength(); i++ {
 			t.opt.BlockCache.Del(t.blockCacheKey(i))
 		}
-		if err := t.Delete(); err != nil {
+		if err := t.remove(); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// remove removes the table's file. Unlike Delete it leaves the content to those that have the
+// file open.
+func (t *Table) remove() error {
+	if t.Fd == nil { // in memory
+		return nil
+	}
+	err := z.Munmap(t.Data)
+	t.Data = nil
+	return errors.Join(err, t.Fd.Close(), os.Remove(t.Fd.Name()))
 }
 
 // BlockEvictHandler is used to reuse the byte slice stored in the block on cache eviction.
