@@ -12,8 +12,9 @@ import (
 	"sync"
 )
 
-// release is the version under development.
-const release = "0.1.0-dev"
+// release is the version of this source. Builds of commits behind the release have it with the
+// commit.
+const release = "0.1.0"
 
 // version, commit and date are set by the linker for builds without VCS stamps: -ldflags "-X
 // koine/cmd/koine/internal/buildinfo.version=…" and so on.
