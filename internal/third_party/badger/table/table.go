@@ -15,6 +15,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -451,6 +452,15 @@ func (t *Table) read(off, sz int) ([]byte, error) {
 	return t.Bytes(off, sz)
 }
 
+// blockRooms are buffers of compressed blocks, as *[]byte.
+var blockRooms = sync.Pool{New: func() any { return new([]byte) }}
+
+// copiesBlocks reports whether a block that is read once need not be read through the mapping: a
+// compaction would leave the pages of all that it reads in the memory of the process.
+func (t *Table) copiesBlocks() bool {
+	return !t.IsInmemory && t.Fd != nil && !t.shouldDecrypt() && t.opt.Compression != options.None
+}
+
 func (t *Table) readNoFail(off, sz int) []byte {
 	res, err := t.read(off, sz)
 	y.Check(err)
@@ -593,7 +603,16 @@ func (t *Table) block(idx int, useCache bool) (*Block, error) {
 	NumBlocks.Add(1)
 
 	var err error
-	if blk.data, err = t.read(blk.offset, int(ko.Len())); err != nil {
+	if !useCache && t.copiesBlocks() {
+		room := blockRooms.Get().(*[]byte)
+		defer blockRooms.Put(room)
+		*room = slices.Grow((*room)[:0], int(ko.Len()))[:ko.Len()]
+		blk.data = *room
+		_, err = t.Fd.ReadAt(blk.data, int64(blk.offset))
+	} else {
+		blk.data, err = t.read(blk.offset, int(ko.Len()))
+	}
+	if err != nil {
 		return nil, y.Wrapf(err,
 			"failed to read from file: %s at offset: %d, len: %d",
 			t.Filename(), blk.offset, ko.Len())
