@@ -62,13 +62,17 @@ func (r *sightRights) Doubted() kg.Doubts {
 
 func (r *sightRights) DoubtsChanged(after kg.Revision) (bool, kg.Revision) { return false, after }
 
-// change revokes or grants a right, as of a commit.
+// change revokes or grants a right, as of a commit. The first is of bob.
 func (r *sightRights) change(dice *rand.Rand, in kg.Revision) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	agent := []kg.AgentID{"agent://ann", "agent://bob", "agent://bob", "agent://eve", "agent://wes"}[dice.IntN(5)]
 	graph := []kg.Term{secretGraph, secretGraph, kg.IRI("urn:g")}[dice.IntN(3)]
-	switch dice.IntN(5) {
+	kind := dice.IntN(5)
+	if len(r.changed) == 0 {
+		agent, kind = "agent://bob", 2
+	}
+	switch kind {
 	case 0:
 		r.covered[agent] = !r.covered[agent]
 	case 1:
