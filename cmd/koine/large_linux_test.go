@@ -109,7 +109,7 @@ func (l *largeStores) prepare(b *testing.B, name string, statements, messages, h
 		awaitTexts(b, url)
 	}
 	settle(b, s)
-	l.stop(b, s)
+	l.stopServer(b, s)
 	return store
 }
 
@@ -146,8 +146,8 @@ func (l *largeStores) serve(b *testing.B, store largeStore, flags ...string) (s 
 	return s, url
 }
 
-// stop ends a server in order.
-func (l *largeStores) stop(b *testing.B, s *server) {
+// stopServer ends a server in order.
+func (l *largeStores) stopServer(b *testing.B, s *server) {
 	b.Helper()
 	if err := s.process.Process.Signal(os.Interrupt); err != nil {
 		b.Fatal(err)
@@ -316,7 +316,7 @@ func (l *largeStores) measureStart(b *testing.B) {
 			spent := processorTime(b, s)
 			times[i] = append(times[i], took)
 			b.Logf("%s: %s until the first answer, %s of processor time", filepath.Base(store.dir), took.Round(time.Millisecond), spent)
-			l.stop(b, s)
+			l.stopServer(b, s)
 		}
 	}
 	b.ReportMetric(middle(times[0]).Seconds()*1000, "start-ms")
@@ -334,7 +334,7 @@ func (l *largeStores) measureReads(b *testing.B) {
 	var clients [2]*largeClient
 	for i, store := range stores {
 		s, url := l.serve(b, store)
-		defer l.stop(b, s)
+		defer l.stopServer(b, s)
 		clients[i] = dialLarge(b, url)
 	}
 	dice := rand.New(rand.NewPCG(1, 1))
@@ -510,8 +510,8 @@ func (l *largeStores) measureRetention(b *testing.B) {
 	b.ReportMetric(time.Since(began).Seconds(), "retention-s")
 	close(stop)
 	all.Wait()
-	l.stop(b, s)
-	l.stop(b, other)
+	l.stopServer(b, s)
+	l.stopServer(b, other)
 }
 
 // describeProbes describes sorted times.

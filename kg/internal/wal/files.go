@@ -139,7 +139,7 @@ func (s *segmentFiles) Delete(dir, name string) error {
 type removals struct {
 	mu   sync.Mutex
 	list []func()
-	idle chan struct{} // closed when the list was done; nil if nobody works
+	idle chan struct{} // closed when the list was done; nil if runList does not run
 }
 
 func (r *removals) add(remove func()) {
@@ -148,11 +148,12 @@ func (r *removals) add(remove func()) {
 	r.list = append(r.list, remove)
 	if r.idle == nil {
 		r.idle = make(chan struct{})
-		go r.work()
+		go r.runList()
 	}
 }
 
-func (r *removals) work() {
+// runList removes what is on the list until nothing is left.
+func (r *removals) runList() {
 	for {
 		r.mu.Lock()
 		if len(r.list) == 0 {
@@ -168,8 +169,8 @@ func (r *removals) work() {
 	}
 }
 
-// wait waits until all that was added is done.
-func (r *removals) wait() {
+// awaitIdle waits until all that was added is done.
+func (r *removals) awaitIdle() {
 	r.mu.Lock()
 	idle := r.idle
 	r.mu.Unlock()

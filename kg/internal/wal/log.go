@@ -207,7 +207,7 @@ func (l *Log) TruncateFront(before uint64) error {
 	for {
 		more, files, err := l.truncateStep(before)
 		if files != nil {
-			files.removals.wait()
+			files.removals.awaitIdle()
 		}
 		if err != nil || !more {
 			return err
@@ -261,7 +261,7 @@ func (l *Log) Close() error {
 	}
 	l.closed = true
 	err := l.wal.Close()
-	l.files.removals.wait()
+	l.files.removals.awaitIdle()
 	if l.mark != nil {
 		err = errors.Join(err, removeSpare(l.dir))
 		if l.failed == nil {

@@ -116,7 +116,7 @@ func open(dir string, o Options) (*Log, error) {
 		raftwal.WithSegmentFiler(filer{segment.NewFiler(dir, l.files)}),
 		raftwal.WithSegmentSize(o.SegmentBytes),
 		raftwal.WithLogger(newHCLogger(o.Logger)))
-	l.files.removals.wait() // of segments that an earlier process left
+	l.files.removals.awaitIdle() // of segments that an earlier process left
 	if err != nil {
 		return nil, lowerError(0, "cannot be opened", err)
 	}
