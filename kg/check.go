@@ -23,8 +23,8 @@ type CheckOptions struct {
 	// SortBytes is the memory of a sort, of which up to three are under way at a time; 0 is
 	// extsort.DefaultBytes.
 	SortBytes int
-	// Progress is called every checkStep keys or entries, and after each file, with the part being
-	// checked and the number of keys, entries or files checked; may be nil.
+	// Progress is called every checkStep keys or changes, and after each file, with the part being
+	// checked and the number of keys, changes or files checked; may be nil.
 	Progress func(part string, done uint64)
 	// Checkpoints also verifies the checkpoint files, and that one of them leads to the first
 	// log entry if the log was cut.
@@ -34,8 +34,10 @@ type CheckOptions struct {
 	counted int
 }
 
-// checkStep is the number of keys or entries between two calls of CheckOptions.Progress.
-const checkStep = 4 * index.PaceInterval
+// checkStep is the number of keys or changes between two calls of CheckOptions.Progress, which
+// gives pages of the index back. Each may look up terms anywhere in the index, and the system maps
+// 64 KiB around a page that is read: a step of a few thousand maps all of a large index.
+const checkStep = 256
 
 // DefaultMaxProblems is the number of problems that a check lists.
 const DefaultMaxProblems = 100

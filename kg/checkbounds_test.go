@@ -224,6 +224,36 @@ func TestCheckBounds(t *testing.T) {
 	}
 }
 
+// A check tells of each checkStep keys and changes, also of those within one entry of the log:
+// that is when its caller gives back the pages of the index that the step has read. Without that
+// they grow with the index.
+func TestCheckStepsWithinEntries(t *testing.T) {
+	t.Parallel()
+	const changes = 10 * kg.CheckStep
+	s := openStore(t, t.TempDir(), tinyLog())
+	defer mustClose(t, s)
+	_, err := s.Update(within(t), kg.Meta{Principal: tester}, func(tx *kg.Tx) (err error) {
+		for i := 0; i < changes && err == nil; i++ {
+			q := kg.Quad{Subject: kg.IRI(fmt.Sprint("urn:s", i)), Predicate: kg.IRI("urn:p"), Object: kg.IRI(fmt.Sprint("urn:o", i))}
+			err = tx.Apply(kg.Patch{Op: kg.Add, Quad: q})
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	steps := make(map[string]int)
+	r, err := s.Maintenance().Check(within(t), kg.CheckOptions{Progress: func(part string, _ uint64) { steps[part]++ }})
+	if err != nil || !r.Clean() {
+		t.Fatal(r, err)
+	}
+	for _, part := range []string{"statements", "other orders", "terms by number", "log", "index beside the log", "last changes"} {
+		if steps[part] < changes/kg.CheckStep {
+			t.Errorf("%s: told %d times of %d changes, want every %d", part, steps[part], changes, kg.CheckStep)
+		}
+	}
+}
+
 func noTemps(t *testing.T, dir string) {
 	t.Helper()
 	if left, err := filepath.Glob(filepath.Join(dir, "sorting-*")); err != nil || len(left) > 0 {

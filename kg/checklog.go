@@ -37,7 +37,8 @@ func (c *checker) checkLog() error {
 	return l.compareWithIndex(!damaged, first == 1)
 }
 
-// readLog passes all commits to l, up to the first that cannot be read.
+// readLog passes all commits to l, up to the first that cannot be read. It counts their changes: an
+// entry may have tens of thousands.
 func (c *checker) readLog(first uint64, l *logExpectation) (damaged bool, err error) {
 	c.done = 0
 	for e, err := range c.s.wal.Entries(first, uint64(c.head.revision)) {
@@ -51,10 +52,7 @@ func (c *checker) readLog(first uint64, l *logExpectation) (damaged bool, err er
 			return true, nil
 		}
 		c.report.Entries++
-		if err := l.addCommit(commit); err != nil {
-			return false, err
-		}
-		if err := c.reportStep("log"); err != nil {
+		if err := errors.Join(l.addCommit(commit), c.ctx.Err()); err != nil {
 			return false, err
 		}
 	}
@@ -163,7 +161,7 @@ func (l *logExpectation) addCommit(commit *Commit) error {
 			continue
 		}
 		l.record = change.appendTo(l.record[:0])
-		if err := l.changes.Add(l.record); err != nil {
+		if err := errors.Join(l.changes.Add(l.record), l.c.reportStep("log")); err != nil {
 			return err
 		}
 		if q.Subject == subject && q.Graph == graph {
@@ -201,7 +199,7 @@ func (l *logExpectation) addWritten(commit *Commit) error {
 			revision: commit.Revision, stands: st.Since, index: uint32(i), quad: maphash.Comparable(l.c.seed, s.Quad(g.Graph)), after: l.hashAssertions(st.Assertions),
 		}
 		l.record = change.appendTo(l.record[:0])
-		if err := l.changes.Add(l.record); err != nil {
+		if err := errors.Join(l.changes.Add(l.record), l.c.reportStep("log")); err != nil {
 			return err
 		}
 	}

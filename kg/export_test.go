@@ -309,6 +309,9 @@ func runIn(committer chan func(), fn func()) {
 	<-done
 }
 
+// CheckStep is how many keys or changes a check reads between two calls of Progress.
+const CheckStep = checkStep
+
 // WithBounds gives the options with other bounds on the memory of a check.
 func (o CheckOptions) WithBounds(SortBytes, counted int) CheckOptions {
 	o.SortBytes, o.counted = SortBytes, counted
