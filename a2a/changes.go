@@ -33,9 +33,8 @@ func (c *Changes) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	began := time.Now()
-	code, err := c.serveFeed(w, r)
+	err := c.serveFeed(w, r, c.h.recordEnd("changes", began, func() {}))
 	if err == nil {
-		c.h.options.Observe("changes", code, time.Since(began))
 		return
 	}
 	failed := c.h.errorOf(r.Context(), subscriptions, true, err)
@@ -43,11 +42,11 @@ func (c *Changes) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c.h.observeCall(r.Context(), "changes", began, failed)
 }
 
-// serveFeed serves the feed and returns the code of the error with which it ended.
-func (c *Changes) serveFeed(w http.ResponseWriter, r *http.Request) (code int, err error) {
+// serveFeed serves the feed. An error means that there is none.
+func (c *Changes) serveFeed(w http.ResponseWriter, r *http.Request, ended func(code int)) error {
 	q, err := c.readQuery(r)
 	if err != nil {
-		return 0, err
+		return err
 	}
 	o := &opening{of: subscriptions, transport: "changes", method: "changes", write: changesFraming, ids: true, establish: func(ctx context.Context) (*feed, error) {
 		sub, err := changefeed.Start(ctx, c.h.store, changefeed.Statements{Filter: q.filter}, q.resume)
@@ -56,8 +55,7 @@ func (c *Changes) serveFeed(w http.ResponseWriter, r *http.Request) (code int, e
 		}
 		return c.h.newChangeFeed(sub), nil
 	}}
-	err = c.h.serveStream(w, r, o)
-	return o.endCode(), err
+	return c.h.serveStream(w, r, o, ended)
 }
 
 var changesFraming = &framing{

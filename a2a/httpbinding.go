@@ -289,20 +289,18 @@ func (h *Handler) callHTTP(c *httpCall) (any, *Error) {
 	return result, nil
 }
 
-// serveHTTPStream serves a stream to its end, or answers with the error for which there is
-// none. Its frame stays on the stack for the lifetime of the stream (see serveStream).
+// serveHTTPStream serves a stream, or answers with the error for which there is none. The
+// stream may be open when it returns; until then its frame stays on the stack (see
+// serveStream).
 func (h *Handler) serveHTTPStream(w http.ResponseWriter, c *httpCall) {
-	defer func() { c.leave() }()
 	o, err := h.openHTTPStream(c)
-	code := 0
 	if err == nil {
-		err = h.serveStream(w, c.request, o)
-		code = o.endCode()
+		err = h.serveStream(w, c.request, o, h.recordEnd(c.call.method, c.began, c.leave))
 	}
 	if err == nil {
-		h.options.Observe(c.call.method, code, time.Since(c.began))
 		return
 	}
+	defer c.leave()
 	ctx := c.request.Context()
 	failed := h.errorOf(ctx, c.method.family, true, err)
 	h.observeCall(ctx, c.call.method, c.began, failed)

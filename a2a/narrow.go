@@ -2,10 +2,10 @@ package a2a
 
 import (
 	"bytes"
-	"context"
 	"net/http"
 
 	"koine/internal/caller"
+	"koine/internal/sse"
 )
 
 // narrowRequest restricts the request to the rights of metadata.securityToken, a further
@@ -23,7 +23,7 @@ func (h *Handler) narrowRequest(r *http.Request, req *request) (narrow *http.Req
 	if err := f.firstError(); err != nil || !present {
 		return r, leave, err
 	}
-	ctx, cancel := context.WithCancelCause(r.Context())
+	ctx, cancel := sse.WithEnd(r.Context())
 	who, release, err := h.options.Narrow(ctx, caller.From(ctx), token, cancel)
 	if err != nil {
 		cancel(nil)

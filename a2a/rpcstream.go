@@ -10,18 +10,22 @@ import (
 )
 
 // serveStreamMethod answers a request for a stream: with the stream, or with a refusal
-// (refuseStream).
-//
-// Its frame stays on the stack for the lifetime of the stream (see serveStream).
+// (refuseStream). The stream may be open when it returns; until then its frame stays on the
+// stack (see serveStream).
 func (h *Handler) serveStreamMethod(w http.ResponseWriter, r *http.Request, req *request) {
 	a := &streamRequest{method: req.method, began: time.Now(), request: r, leave: func() {}}
-	defer func() { a.leave() }()
-	code, err := h.serveAsked(w, a, req)
-	h.finishStream(w, a, code, err)
+	err := h.serveAsked(w, a, req)
+	if err == nil {
+		return
+	}
+	defer a.leave()
+	ctx := a.request.Context()
+	failed := h.errorOf(ctx, h.table[a.method].family, true, err)
+	h.refuseStream(w, a, failed)
+	h.observeCall(ctx, a.method, a.began, failed)
 }
 
-// streamRequest is a request for a stream, while that is open. It is not on the stack, and it
-// does not hold the body.
+// streamRequest is a request for a stream until that is open. It does not hold the body.
 type streamRequest struct {
 	method  string
 	id      []byte
@@ -30,26 +34,22 @@ type streamRequest struct {
 	leave   func()
 }
 
-// serveAsked serves the stream and returns the code of the error with which it ended.
-func (h *Handler) serveAsked(w http.ResponseWriter, a *streamRequest, req *request) (code int, err error) {
+// serveAsked serves the stream. An error means that there is none.
+func (h *Handler) serveAsked(w http.ResponseWriter, a *streamRequest, req *request) error {
 	o, err := h.openingOf(a, req)
 	if err != nil {
-		return 0, err
+		return err
 	}
-	err = h.serveStream(w, a.request, o)
-	return o.endCode(), err
+	return h.serveStream(w, a.request, o, h.recordEnd(a.method, a.began, a.leave))
 }
 
-// finishStream answers the request if there was no stream, and records the outcome.
-func (h *Handler) finishStream(w http.ResponseWriter, a *streamRequest, code int, err error) {
-	if err == nil {
-		h.options.Observe(a.method, code, time.Since(a.began))
-		return
+// recordEnd returns the function that records the end of a stream and leaves its request. It
+// holds nothing else of the request.
+func (h *Handler) recordEnd(method string, began time.Time, leave func()) func(code int) {
+	return func(code int) {
+		defer leave()
+		h.options.Observe(method, code, time.Since(began))
 	}
-	ctx := a.request.Context()
-	failed := h.errorOf(ctx, h.table[a.method].family, true, err)
-	h.refuseStream(w, a, failed)
-	h.observeCall(ctx, a.method, a.began, failed)
 }
 
 // refuseStream answers a request for a stream with an error: an ordinary JSON-RPC error

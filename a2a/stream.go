@@ -81,33 +81,44 @@ type framing struct {
 	last func(*Error) (sse.Event, error)
 }
 
-// serveStream establishes the stream and serves it to its end. An error means that nothing
-// was written and the caller answers (docs/reference/json-rpc.md).
+// serveStream establishes the stream and serves it, possibly beyond its return: ended is called
+// at the end of the stream, with the code of the error with which it ended, 0 for none. An
+// error means that nothing was written, ended is not called and the caller answers
+// (docs/reference/json-rpc.md).
 //
-// Its frame stays on the stack for the lifetime of the stream, so everything that needs
-// much stack is in functions of its own.
-func (h *Handler) serveStream(w http.ResponseWriter, r *http.Request, o *opening) error {
+// Where the handler waits for the stream (HTTP/2), its frame stays on the stack meanwhile, so
+// everything that needs much stack is in functions of its own.
+func (h *Handler) serveStream(w http.ResponseWriter, r *http.Request, o *opening, ended func(code int)) error {
 	st, f, err := h.establishStream(r.Context(), o)
 	if err != nil {
 		return err
 	}
-	defer f.close()
 	o.began = time.Now()
-	reason := st.Serve(w, r, frameResults(f.results, o.write))
-	return h.streamEnded(r.Context(), o, reason)
+	ctx := context.WithoutCancel(r.Context()) // the request may end before the stream
+	err = st.ServeDetached(w, r, frameResults(f.results, o.write), func(reason error) {
+		defer func() { ended(o.endCode()) }()
+		f.close()
+		h.streamEnded(ctx, o, reason)
+	})
+	if err != nil {
+		f.close()
+		return streamRefusal(o.of, err)
+	}
+	return nil
 }
 
 // establishStream opens the stream. Unless it fails, the stream must be served and the feed
 // closed.
 func (h *Handler) establishStream(ctx context.Context, o *opening) (*sse.Stream, *feed, error) {
 	var f *feed
+	values := context.WithoutCancel(ctx) // the request may end before the stream
 	st, err := h.streams.Open(ctx, sse.StreamOptions{
 		Heartbeat: o.heartbeat,
 		IDs:       o.ids,
 		Position:  func(string) string { return f.position() },
 		Last: func(reason error, position string) (sse.Event, bool) {
 			o.position = cmp.Or(position, f.start)
-			o.end = h.endOf(ctx, o.of, reason, o.position)
+			o.end = h.endOf(values, o.of, reason, o.position)
 			event, err := o.write.last(o.end)
 			return event, err == nil
 		},
@@ -115,7 +126,9 @@ func (h *Handler) establishStream(ctx context.Context, o *opening) (*sse.Stream,
 	if err != nil {
 		return nil, nil, streamRefusal(o.of, err)
 	}
-	if f, err = callRecovered(func() (*feed, error) { return o.establish(st.Context()) }); err != nil {
+	establish := o.establish
+	o.establish = nil // an open stream does not hold the request
+	if f, err = callRecovered(func() (*feed, error) { return establish(st.Context()) }); err != nil {
 		st.Close()
 		return nil, nil, err
 	}
@@ -154,14 +167,10 @@ var frames = sync.Pool{New: func() any { return new([]byte) }}
 const maxPooledFrame = 64 << 10
 
 // streamEnded reports the end of a stream for a reason of the server, and logs an internal
-// error. It returns an error if there was no stream at all, and the caller answers.
-func (h *Handler) streamEnded(ctx context.Context, o *opening, reason error) error {
-	var refused *sse.Refused
-	switch {
-	case reason == nil || errors.Is(reason, sse.ErrClientGone):
-		return nil
-	case errors.As(reason, &refused):
-		return streamRefusal(o.of, reason)
+// error.
+func (h *Handler) streamEnded(ctx context.Context, o *opening, reason error) {
+	if reason == nil || errors.Is(reason, sse.ErrClientGone) {
+		return
 	}
 	if o.end == nil { // the last event was not asked for
 		o.end = h.endOf(ctx, o.of, reason, "")
@@ -171,7 +180,6 @@ func (h *Handler) streamEnded(ctx context.Context, o *opening, reason error) err
 	if o.end.hidden {
 		h.log.ErrorContext(ctx, "stream failed", "request", caller.From(ctx).RequestID, "after", time.Since(o.began), "error", reason)
 	}
-	return nil
 }
 
 // streamRefusal converts the error of a stream that could not be opened.

@@ -1,6 +1,7 @@
 package httpd
 
 import (
+	"context"
 	"crypto/rand"
 	"log/slog"
 	"net/http"
@@ -12,35 +13,49 @@ import (
 	"koine/internal/caller"
 )
 
-// logRequest counts and logs a request that has ended.
-func (s *Server) logRequest(w *response, r *http.Request, began time.Time) {
-	took := time.Since(began)
-	status := w.status
-	if status == 0 {
-		status = http.StatusOK // net/http's default for a handler that wrote nothing
+// answer describes a request in the log and the metrics. It does not refer to the request,
+// which may have ended before its stream.
+type answer struct {
+	ctx                       context.Context
+	id, method, path, pattern string
+	status                    int
+	bytes                     int64
+	stream                    bool
+}
+
+func answerOf(w *response, r *http.Request) answer {
+	a := answer{ctx: r.Context(), id: w.Header().Get("X-Request-ID"), method: r.Method, path: r.URL.Path, pattern: r.Pattern,
+		status: w.status, bytes: w.bytes, stream: w.stream}
+	if a.status == 0 {
+		a.status = http.StatusOK // net/http's default for a handler that wrote nothing
 	}
-	s.metrics.countRequest(r, status, took, w.stream)
+	return a
+}
+
+// logAnswer counts and logs a request that has ended.
+func (s *Server) logAnswer(a answer, began time.Time) {
+	took := time.Since(began)
+	s.metrics.countRequest(a, took)
 	level, left := slog.LevelDebug, int64(0)
 	switch {
-	case status == http.StatusServiceUnavailable:
+	case a.status == http.StatusServiceUnavailable:
 		level, left = s.unavailable.nextLevel(time.Now())
-	case status >= 500:
+	case a.status >= 500:
 		level = slog.LevelWarn
 	}
-	ctx := r.Context()
-	if !s.log.Enabled(ctx, level) {
+	if !s.log.Enabled(a.ctx, level) {
 		return
 	}
-	c := caller.From(ctx)
-	attrs := []slog.Attr{slog.String("request", w.Header().Get("X-Request-ID")), slog.String("agent", string(c.Principal.ID))}
+	c := caller.From(a.ctx)
+	attrs := []slog.Attr{slog.String("request", a.id), slog.String("agent", string(c.Principal.ID))}
 	if c.Actor != "" {
 		attrs = append(attrs, slog.String("actor", string(c.Actor)))
 	}
 	if left > 0 {
 		attrs = append(attrs, slog.Int64("unavailableBefore", left))
 	}
-	s.log.LogAttrs(ctx, level, "request", append(attrs, slog.String("method", r.Method), slog.String("path", r.URL.Path), slog.Int("status", status),
-		slog.Int64("bytes", w.bytes), slog.Duration("took", took))...)
+	s.log.LogAttrs(a.ctx, level, "request", append(attrs, slog.String("method", a.method), slog.String("path", a.path), slog.Int("status", a.status),
+		slog.Int64("bytes", a.bytes), slog.Duration("took", took))...)
 }
 
 // UnavailableEvery is the interval of warnings about answers with status 503, so that

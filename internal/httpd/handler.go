@@ -20,12 +20,15 @@ func (s *Server) serveHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header()["X-Request-Id"] = []string{id}
 	setSecurityHeaders(w.Header())
 	out := newResponse(w, r, s.options.StallTimeout)
+	out.began = began
 	if r.Body != nil && r.Body != http.NoBody {
 		r.Body = newBody(r, w, s.options.StallTimeout)
 	}
 	seen := s.routeTraced(out, r, id)
 	out.extendDeadline() // renew the deadline for the final flush
-	s.logRequest(out, seen, began)
+	if out.handed == nil {
+		s.logAnswer(answerOf(out, seen), began)
+	}
 }
 
 // routeTraced routes the request in a span, which ends when the answer is written or has
@@ -99,7 +102,7 @@ func (s *Server) admitRequest(w *response, r *http.Request, id string) (seen *ht
 		s.writeRefusal(w, r, by, refused)
 		return known, end, false
 	}
-	return known, func() { received.Release(); end() }, true
+	return known, func() { received.Release(); s.endRequest(w, known, end) }, true
 }
 
 // delayRefusal waits before a refusal is written.

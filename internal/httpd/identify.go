@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"koine/internal/caller"
+	"koine/internal/sse"
 	"koine/kg"
 )
 
@@ -76,7 +77,7 @@ func (s *Server) identifyByCredential(ctx context.Context, r *http.Request, by *
 var unauthenticated = kg.Principal{ID: kg.Anonymous, Method: MethodNone}
 
 func (s *Server) authenticateCredential(ctx context.Context, credential string, by *caller.Caller) (context.Context, func(), *refusal) {
-	ctx, cancel := context.WithCancelCause(ctx)
+	ctx, cancel := sse.WithEnd(ctx)
 	p, release, err := s.options.Admit(ctx, credential, cancel)
 	if err != nil {
 		cancel(nil)

@@ -21,6 +21,7 @@ type gate struct {
 	mu       sync.Mutex
 	inside   map[string]func(error)
 	released int
+	left     []string // the credentials that were released
 }
 
 func (d *gate) admit(_ context.Context, credential string, end func(error)) (kg.Principal, func(), error) {
@@ -45,7 +46,23 @@ func (d *gate) admit(_ context.Context, credential string, end func(error)) (kg.
 		d.inside = map[string]func(error){}
 	}
 	d.inside[credential] = end
-	return p, func() { d.mu.Lock(); d.released++; d.mu.Unlock() }, nil
+	return p, func() {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		d.released, d.left = d.released+1, append(d.left, credential)
+	}, nil
+}
+
+// releasedOf returns how often the credential was released.
+func (d *gate) releasedOf(credential string) (n int) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, left := range d.left {
+		if left == credential {
+			n++
+		}
+	}
+	return n
 }
 
 func (d *gate) throwOut(credential string) {

@@ -74,10 +74,10 @@ func (m *metrics) handler() http.Handler {
 	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{})
 }
 
-func (m *metrics) countRequest(r *http.Request, status int, took time.Duration, stream bool) {
-	route := routeLabel(r.Pattern)
-	m.requests.WithLabelValues(route, methodLabel(r.Method), strconv.Itoa(status)).Inc()
-	if !stream {
+func (m *metrics) countRequest(a answer, took time.Duration) {
+	route := routeLabel(a.pattern)
+	m.requests.WithLabelValues(route, methodLabel(a.method), strconv.Itoa(a.status)).Inc()
+	if !a.stream {
 		m.duration.WithLabelValues(route).Observe(took.Seconds())
 	}
 }

@@ -23,6 +23,8 @@ type response struct {
 	onLeave   func() // releases the place of a request in progress; nil if it has none
 	onRefusal func() // called before the header of an answer other than 200; nil for nothing
 	flusher   http.Flusher
+	began     time.Time
+	handed    *handedOver // once the stream has been detached
 }
 
 func newResponse(w http.ResponseWriter, r *http.Request, stall time.Duration) *response {

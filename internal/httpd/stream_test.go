@@ -1,7 +1,11 @@
 package httpd_test
 
 import (
+	"context"
+	"fmt"
 	"io"
+	"iter"
+	"log/slog"
 	"net/http"
 	"strings"
 	"testing"
@@ -14,6 +18,21 @@ import (
 // The server's limits do not affect streams: they outlive the stall timeout, take no
 // place among the requests in progress, and end first at shutdown.
 func TestStreams(t *testing.T) {
+	t.Run("on its handler", func(t *testing.T) {
+		testStreams(t, func(st *sse.Stream, w http.ResponseWriter, r *http.Request, events iter.Seq2[sse.Event, error], ended func(error)) {
+			ended(st.Serve(w, r, events))
+		})
+	})
+	t.Run("detached", func(t *testing.T) {
+		testStreams(t, func(st *sse.Stream, w http.ResponseWriter, r *http.Request, events iter.Seq2[sse.Event, error], ended func(error)) {
+			if err := st.ServeDetached(w, r, events, ended); err != nil {
+				ended(err)
+			}
+		})
+	})
+}
+
+func testStreams(t *testing.T, serve func(*sse.Stream, http.ResponseWriter, *http.Request, iter.Seq2[sse.Event, error], func(error))) {
 	const stall = 50 * time.Millisecond
 	events := sse.New(sse.Options{Heartbeat: 4 * stall})
 	s := newServer(httpd.Options{Streams: events, StallTimeout: stall, MaxRequests: 1})
@@ -28,13 +47,15 @@ func TestStreams(t *testing.T) {
 			return
 		}
 		defer st.Close()
-		if err := st.Serve(w, r, func(yield func(sse.Event, error) bool) {
+		serve(st, w, r, func(yield func(sse.Event, error) bool) {
 			if yield(sse.Event{Data: []byte("first")}, nil) {
 				<-st.Context().Done()
 			}
-		}); err != sse.ErrShutdown {
-			t.Errorf("Serve: %v", err)
-		}
+		}, func(err error) {
+			if err != sse.ErrShutdown {
+				t.Errorf("the stream ended: %v", err)
+			}
+		})
 	}))
 	r := run(t, s)
 	resp, err := http.Post("http://"+r.addr+"/stream", "text/plain", strings.NewReader("a body"))
@@ -56,5 +77,65 @@ func TestStreams(t *testing.T) {
 	rest, err := io.ReadAll(resp.Body)
 	if err != nil || !strings.HasSuffix(string(rest), "data: "+sse.ErrShutdown.Error()+"\n\n") {
 		t.Errorf("at the end: got %q, %v", rest, err)
+	}
+}
+
+// A detached stream keeps its credential until it ends, ends with it, and is logged and counted
+// then, as any other request is at its end. Its connection gives its place back.
+func TestDetachedStream(t *testing.T) {
+	d, log := new(gate), new(locked)
+	events := sse.New(sse.Options{})
+	s := newServer(httpd.Options{Admit: d.admit, Streams: events, MaxConnections: 100,
+		Logger: slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}))})
+	returned := make(chan bool, 1)
+	s.Handle("POST /stream", httpd.Plain, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		st, err := events.Open(r.Context(), sse.StreamOptions{Last: func(reason error, _ string) (sse.Event, bool) {
+			return sse.Event{Data: []byte(reason.Error())}, true
+		}})
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		ctx := st.Context()
+		if err := st.ServeDetached(w, r, func(func(sse.Event, error) bool) { <-ctx.Done() }, func(error) {}); err != nil {
+			t.Error(err)
+		}
+		returned <- true
+	}))
+	r := run(t, s)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+r.addr+"/stream", strings.NewReader("a body"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Authorization", "Bearer dora")
+	resp, err := new(http.Transport).RoundTrip(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	receive(t, returned, "return of the handler")
+	metrics := func() string {
+		_, text := do(t, r, "GET", "/metrics", "", "Authorization: Bearer probe")
+		return text
+	}
+	const counted = `koine_http_requests_total{method="POST",route="/stream",status="200"} 1`
+	if open := metrics(); d.releasedOf("dora") != 0 || strings.Contains(open, counted) || log.count("path=/stream") != 0 {
+		t.Errorf("the request ended with its handler; the credential was released %d times", d.releasedOf("dora"))
+	}
+	d.throwOut("dora")
+	want := "data: the key was revoked\n\n"
+	if body, err := io.ReadAll(resp.Body); err != nil || string(body) != want {
+		t.Errorf("got %q, %v, want %q", body, err, want)
+	}
+	if n := d.releasedOf("dora"); n != 1 {
+		t.Errorf("the credential was released %d times after the stream", n)
+	}
+	if ended := metrics(); !strings.Contains(ended, counted) {
+		t.Errorf("the request was not counted: %s", ended)
+	}
+	if line := fmt.Sprintf("agent=agent://dora method=POST path=/stream status=200 bytes=%d", len(want)); log.count(line) != 1 {
+		t.Errorf("the log has not %q once: %s", line, log.text.String())
 	}
 }

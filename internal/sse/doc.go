@@ -15,6 +15,10 @@
 //	if err != nil { ... }            // an ordinary HTTP error is still possible
 //	err = stream.Serve(w, r, events) // 200 text/event-stream
 //
+// ServeDetached instead of Serve lets the handler return: over HTTP/1.1 the stream goes on
+// by itself on its connection, and holds neither the handler's stack nor the buffers of net/http. A
+// server offers it by a Detacher, as that of httpd does.
+//
 // Promises of the server side:
 //   - Nothing is buffered but the event in hand, which is written on the goroutine
 //     that pulled it. There is no replay; the producer's log is the replay.
@@ -22,7 +26,8 @@
 //     another. It gets a last event with the reason, if it still reads, and is closed.
 //   - The last event is written after everything before it, or not at all.
 //   - When Serve returns, the producer has stopped, its context is done, and
-//     nothing writes to the response any more.
+//     nothing writes to the response any more. The same is true when ServeDetached
+//     calls ended, but for the end of the body.
 //
 // Differences from r3labs/sse alone, and how this package achieves them:
 //   - It fans a stream out to many subscribers by a loop, queues and goroutines of

@@ -35,15 +35,25 @@ func handler(s *sse.Server, options sse.StreamOptions, ended chan<- error,
 			return
 		}
 		defer st.Close()
-		err = st.Serve(w, r, events(st.Context(), r))
-		var refused *sse.Refused
-		if errors.As(err, &refused) {
-			refuse(w, err)
-		}
-		if ended != nil {
-			ended <- err
-		}
+		serveStream(st, w, r, events(st.Context(), r), func(err error) {
+			var refused *sse.Refused
+			if errors.As(err, &refused) {
+				refuse(w, err)
+			}
+			if ended != nil {
+				ended <- err
+			}
+		})
 	})
+}
+
+// serveStream serves the stream, detached if its server is one of TestDetached.
+func serveStream(st *sse.Stream, w http.ResponseWriter, r *http.Request, events iter.Seq2[sse.Event, error], ended func(error)) {
+	if _, ok := w.(*detachable); !ok {
+		ended(st.Serve(w, r, events))
+	} else if err := st.ServeDetached(w, r, events, ended); err != nil {
+		ended(err)
+	}
 }
 
 func refuse(w http.ResponseWriter, err error) {
@@ -102,7 +112,7 @@ func newServer(t testing.TB, options sse.Options) *sse.Server {
 // serve listens on the loopback address with the connection hook installed.
 func serve(t testing.TB, h http.Handler, configure ...func(*httptest.Server)) *httptest.Server {
 	t.Helper()
-	ts := httptest.NewUnstartedServer(h)
+	ts := httptest.NewUnstartedServer(letDetach(h))
 	ts.Config.ConnContext = sse.ConnContext
 	ts.Config.ErrorLog = log.New(io.Discard, "", 0)
 	for _, c := range configure {

@@ -88,10 +88,12 @@ func (j *journal) handler(s *sse.Server, ended func(client string, err error)) h
 			return
 		}
 		defer st.Close()
-		err = st.Serve(w, r, j.follow(st.Context(), from))
-		if ended != nil {
-			ended(r.Header.Get("X-Client"), err)
-		}
+		client := r.Header.Get("X-Client")
+		serveStream(st, w, r, j.follow(st.Context(), from), func(err error) {
+			if ended != nil {
+				ended(client, err)
+			}
+		})
 	})
 }
 

@@ -53,12 +53,13 @@ func (s *Server) Open(ctx context.Context, options StreamOptions) (*Stream, erro
 	if err != nil {
 		return nil, err
 	}
-	st, err := s.attachStream(ctx, options)
+	st, err := s.attachStream(context.WithoutCancel(ctx), options)
 	if err != nil {
 		release()
 		return nil, err
 	}
 	st.admitted = release
+	st.linkTo(ctx)
 	return st, nil
 }
 

@@ -196,7 +196,7 @@ func TestStalledForGood(t *testing.T) {
 			s := newServer(t, sse.Options{WriteTimeout: 100 * time.Millisecond, LastTimeout: 50 * time.Millisecond})
 			ended, struck := make(chan error, 1), make(chan struct{})
 			yielded := 0
-			ts := httptest.NewUnstartedServer(handler(s, sse.StreamOptions{Last: lastEvent}, ended, func(ctx context.Context, _ *http.Request) iter.Seq2[sse.Event, error] {
+			ts := httptest.NewUnstartedServer(letDetach(handler(s, sse.StreamOptions{Last: lastEvent}, ended, func(ctx context.Context, _ *http.Request) iter.Seq2[sse.Event, error] {
 				context.AfterFunc(ctx, func() { close(struck) })
 				return func(yield func(sse.Event, error) bool) {
 					for e := range flood(ctx) {
@@ -206,7 +206,7 @@ func TestStalledForGood(t *testing.T) {
 						}
 					}
 				}
-			}))
+			})))
 			ts.Config.ConnContext = sse.ConnContext
 			start := map[bool]func(){false: ts.Start, true: ts.StartTLS}[secure]
 			start()

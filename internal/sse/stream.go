@@ -23,7 +23,9 @@ type Stream struct {
 	cancel  context.CancelCauseFunc
 	state   atomic.Int32 // opened, serving or closed
 
-	admitted func() // release function of Options.Admit
+	request  context.Context // that of the request; nil without one, or once detached from it
+	unlink   func() bool     // lets the stream live on when the request has ended
+	admitted func()          // release function of Options.Admit
 
 	active atomic.Int64 // time of the last block, as Server.sinceStart; math.MaxInt64 before the first
 
@@ -48,6 +50,12 @@ func newStream(ctx context.Context, s *Server, options StreamOptions) *Stream {
 	return st
 }
 
+// linkTo ends the stream with the context of its request, until it is detached from it.
+func (st *Stream) linkTo(request context.Context) {
+	st.request = request
+	st.unlink = context.AfterFunc(request, func() { st.cancel(context.Cause(request)) })
+}
+
 // Context ends when the client goes away, cannot follow, or the server shuts
 // down, and at the latest when Serve returns. The producer of the events must
 // work under it and end soon after it.
@@ -70,18 +78,11 @@ func (st *Stream) Close() {
 //
 // Its frame stays on the stack for the lifetime of the stream.
 func (st *Stream) Serve(w http.ResponseWriter, r *http.Request, events iter.Seq2[Event, error]) error {
-	if !st.state.CompareAndSwap(stateOpened, stateServing) {
-		return &Refused{Reason: ErrUsed}
+	out, err := st.startServing(w, r)
+	if err != nil {
+		return err
 	}
 	defer st.release()
-	if reason := st.endReason(); reason != nil {
-		return st.server.refusedError(reason)
-	}
-	out, err := newWriter(st, w)
-	if err != nil {
-		return &Refused{Reason: err}
-	}
-	BoundSendBuffer(r, st.server.options.SendBuffer)
 	defer out.close()
 	// After any end of the context, the rest must be written soon.
 	defer context.AfterFunc(st.ctx, out.setLastDeadline)()
@@ -89,10 +90,36 @@ func (st *Stream) Serve(w http.ResponseWriter, r *http.Request, events iter.Seq2
 	return st.end(st.writeEvents(events))
 }
 
+// startServing returns the writer of a stream that can be served.
+func (st *Stream) startServing(w http.ResponseWriter, r *http.Request) (out *writer, err error) {
+	if !st.state.CompareAndSwap(stateOpened, stateServing) {
+		return nil, &Refused{Reason: ErrUsed}
+	}
+	if reason := st.endReason(); reason != nil {
+		err = st.server.refusedError(reason)
+	} else if out, err = newWriter(st, w); err != nil {
+		err = &Refused{Reason: err}
+	}
+	if err != nil {
+		st.release()
+		return nil, err
+	}
+	BoundSendBuffer(r, st.server.options.SendBuffer)
+	return out, nil
+}
+
 // release ends the context and releases the place.
 func (st *Stream) release() {
-	st.cancel(nil)
+	st.releasePlace()
 	st.server.removeStream(st)
+}
+
+// releasePlace ends the context and releases the place; Shutdown still waits for the stream.
+func (st *Stream) releasePlace() {
+	if st.unlink != nil {
+		st.unlink()
+	}
+	st.cancel(nil)
 	st.admitted()
 }
 
@@ -196,7 +223,10 @@ func (st *Stream) checkEvent(event Event) error {
 // endReason returns the reason for which the stream must end, or nil.
 func (st *Stream) endReason() error {
 	if st.ctx.Err() == nil {
-		return nil
+		if st.request == nil || st.request.Err() == nil {
+			return nil
+		}
+		st.cancel(context.Cause(st.request)) // before linkTo did
 	}
 	if cause := context.Cause(st.ctx); cause != context.Canceled {
 		return cause

@@ -125,9 +125,9 @@ func TestProducerPanic(t *testing.T) {
 	}
 }
 
-// A client that leaves ends the producer at once, and Last is not asked.
+// A client that leaves ends the producer at once, not at the next heartbeat, and Last is not asked.
 func TestClientGone(t *testing.T) {
-	s := newServer(t, sse.Options{})
+	s := newServer(t, sse.Options{Heartbeat: 2 * patience})
 	ended := make(chan error, 1)
 	options := sse.StreamOptions{Last: func(reason error, _ string) (sse.Event, bool) {
 		t.Errorf("Last(%v) for a client that is gone", reason)

@@ -18,7 +18,6 @@ import (
 type writer struct {
 	stream *Stream
 	direct *r3labs.Direct
-	rc     *http.ResponseController
 	dead   bool // a write failed; nothing can be written any more
 
 	// A timer watches each block, in place of a deadline set and cleared on the
@@ -30,8 +29,12 @@ type writer struct {
 	writing bool
 	began   time.Duration // when the block was begun, as Server.sinceStart
 	hurried bool          // the deadline of the end is set
-	closed  bool          // the handler has returned: rc must not be used
+	closed  bool          // the handler has returned: limit must not be used
+	limit   deadline
 }
+
+// deadline is a response or its connection.
+type deadline interface{ SetWriteDeadline(time.Time) error }
 
 // newWriter clears the HTTP server's own read and write timeouts, which are for
 // ordinary answers, and checks that w can stream.
@@ -43,7 +46,7 @@ func newWriter(st *Stream, w http.ResponseWriter) (*writer, error) {
 	if err := rc.SetReadDeadline(time.Time{}); err != nil {
 		return nil, errors.Join(ErrUnsupported, err)
 	}
-	wr := &writer{stream: st, rc: rc}
+	wr := &writer{stream: st, limit: rc}
 	wr.timer = time.AfterFunc(st.server.options.WriteTimeout, wr.checkTimeout)
 	wr.timer.Stop()
 	return wr, nil
@@ -117,7 +120,21 @@ func (w *writer) setLastDeadline() {
 	}
 	// SetWriteDeadline succeeded at the start; a failure now means that the connection
 	// is closed.
-	_ = w.rc.SetWriteDeadline(deadline)
+	_ = w.limit.SetWriteDeadline(deadline)
+}
+
+// takeConn continues on a connection that was taken from net/http, which cleared its deadline.
+func (w *writer) takeConn(conn net.Conn) {
+	w.stream.mu.Lock() // no heartbeat is being written
+	w.direct.Take(conn)
+	w.stream.mu.Unlock()
+	w.mu.Lock()
+	again := w.hurried
+	w.limit, w.hurried = conn, false
+	w.mu.Unlock()
+	if again {
+		w.setLastDeadline()
+	}
 }
 
 // close leaves a deadline for the end of the body, which the HTTP server writes after

@@ -6,7 +6,9 @@ package sse
 
 import (
 	"bytes"
+	"io"
 	"net/http"
+	"strconv"
 	"sync"
 )
 
@@ -16,6 +18,8 @@ import (
 type Direct struct {
 	response   http.ResponseWriter
 	controller *http.ResponseController
+	conn       io.Writer // set by Take, in place of the two above
+	written    int64
 }
 
 // OpenDirect answers with the header of an event stream and the server's
@@ -31,21 +35,62 @@ func (s *Server) OpenDirect(w http.ResponseWriter) (*Direct, error) {
 	return d, d.controller.Flush()
 }
 
+// Take continues the stream on its connection, which was taken from the HTTP
+// server after the header of a chunked answer was sent: each event is one chunk
+// of HTTP/1.1 (RFC 9112, section 7.1) in one write. The response is not used any
+// more.
+func (d *Direct) Take(conn io.Writer) {
+	d.response, d.controller, d.conn = nil, nil, conn
+}
+
+// Close ends the body of a stream on a connection.
+func (d *Direct) Close() error {
+	_, err := io.WriteString(d.conn, "0\r\n\r\n")
+	return err
+}
+
+// Written returns the bytes of the events that were sent.
+func (d *Direct) Written() int64 { return d.written }
+
 // Send writes the event as one block and flushes it. After an error, which is
 // that of the response, nothing more can be sent.
 func (d *Direct) Send(ev *Event) error {
 	buffer := blocks.Get().(*[]byte)
-	block := ev.AppendTo((*buffer)[:0])
-	_, err := d.response.Write(block)
-	if err == nil {
-		err = d.controller.Flush()
-	}
+	block := ev.AppendTo(append((*buffer)[:0], chunkSize...))
+	err := d.write(block)
 	if cap(block) <= maxPooledBlock {
 		*buffer = block
 		blocks.Put(buffer)
 	}
 	return err
 }
+
+// write writes a block that follows room for the size of a chunk.
+func (d *Direct) write(block []byte) (err error) {
+	if d.conn != nil {
+		return d.writeChunk(block)
+	}
+	n, err := d.response.Write(block[len(chunkSize):])
+	d.written += int64(n)
+	if err == nil {
+		err = d.controller.Flush()
+	}
+	return err
+}
+
+func (d *Direct) writeChunk(block []byte) error {
+	size := len(block) - len(chunkSize)
+	var digits [len(chunkSize)]byte
+	hex := strconv.AppendInt(digits[:0], int64(size), 16)
+	at := len(chunkSize) - 2 - len(hex)
+	copy(block[at:], hex)
+	n, err := d.conn.Write(append(block, "\r\n"...)[at:])
+	d.written += int64(min(n, size))
+	return err
+}
+
+// chunkSize is the room for the size of a chunk.
+const chunkSize = "????????????????\r\n"
 
 // blocks recycles the buffers of blocks, so that an idle stream holds none.
 var blocks = sync.Pool{New: func() any { return new([]byte) }}
