@@ -517,6 +517,54 @@ type IDRange = base.IDRange
 // Objects selects the objects of statements, for Sweep.SeekObjects.
 type Objects = base.Objects
 
+// ValueKind is a kind of literals of the dictionary.
+type ValueKind = base.ValueKind
+
+// The kinds of literals.
+const (
+	OtherValues  = base.OtherValues
+	NumberValues = base.NumberValues
+	MomentValues = base.MomentValues
+)
+
+// Rank places a number or a moment among all others of its kind: a lesser value never has a greater
+// rank.
+type Rank = base.Rank
+
+// RankRange is the ranks from First to Last of a kind, both included.
+type RankRange = base.RankRange
+
+// ValueSet selects literals by their values.
+type ValueSet = base.ValueSet
+
+// The ranks of values; package base describes each.
+var (
+	RankOf       = base.RankOf
+	RankOfNumber = base.RankOfNumber
+	RankOfMoment = base.RankOfMoment
+	AllRanks     = base.AllRanks
+)
+
+// MomentKind is the datatype of a date, a time or a dateTime, and whether it has a time zone.
+type MomentKind = base.MomentKind
+
+// The kinds of moments that have ids in the order of their values.
+const (
+	DateTimeKind  = base.DateTimeKind
+	LocalDateKind = base.LocalDateKind
+)
+
+// Values of the literals of XML Schema; package base describes each.
+var (
+	ParseNumber     = base.ParseNumber
+	ParseTemporal   = base.ParseTemporal
+	CompareDecimals = base.CompareDecimals
+	DecimalKey      = base.DecimalKey
+	IsNumeric       = base.IsNumeric
+	IsTemporal      = base.IsTemporal
+	HasLongYear     = base.HasLongYear
+)
+
 // TermPrefix selects terms by the beginning of their text.
 type TermPrefix = base.TermPrefix
 
@@ -543,4 +591,5 @@ var (
 	TextPrefixIDs      = base.TextPrefixIDs
 	IntersectIDs       = base.IntersectIDs
 	UniteIDs           = base.UniteIDs
+	Unite              = base.Unite
 )

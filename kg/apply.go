@@ -102,7 +102,7 @@ func (s *Store) apply(a applied) {
 
 // markerOf returns the marker of a head, which the index stores with its keys.
 func (s *Store) markerOf(h *head) index.Marker {
-	return index.Marker{Epoch: s.dir.Epoch, Revision: h.revision, NextNumber: h.nextNumber, Millis: h.time.UnixMilli(), Hash: h.hash, HashedTerms: s.hashedTerms}
+	return index.Marker{Epoch: s.dir.Epoch, Revision: h.revision, NextNumber: h.nextNumber, Millis: h.time.UnixMilli(), Hash: h.hash, HashedTerms: s.hashedTerms, Unranked: s.unranked}
 }
 
 // flushIfFull starts a flush of memory to Badger if memory is full. It waits for an earlier
@@ -253,8 +253,9 @@ type indexTxn struct {
 	empty bool // txn has no key yet: a key that does not fit now never fits
 	err   error
 
-	floor   uint64 // of a checkpoint that is restored: history before it is left out
-	counted bool   // the checkpoint has the counts by source
+	floor   uint64            // of a checkpoint that is restored: history before it is left out
+	counted bool              // the checkpoint has the counts by source
+	ranked  index.RankedTerms // those whose ranks were written
 }
 
 // setKey writes a key, or deletes it if value is nil. It returns false after an error.
@@ -287,6 +288,7 @@ func (w *indexTxn) setKey(key, value []byte) bool {
 func (w *indexTxn) commit() error {
 	if w.err == nil && w.txn != nil {
 		w.err = w.txn.CommitAt(w.at, nil)
+		w.txn = nil
 	}
 	return w.err
 }

@@ -118,12 +118,14 @@ type checker struct {
 	graph     ID // the last one passed to keepsGraph, and the answer
 	graphKept bool
 
-	present       keySums         // of the current statements
-	past          keySums         // of past intervals
-	keptIntervals uint64          // past intervals that may still be read
-	numbers       *extsort.Sorter // graph and number of numbered entries
-	counts        *keyCounter     // counted here, by catalogue key
-	lasts         uint64          // number of last changes
+	present       keySums           // of the current statements
+	past          keySums           // of past intervals
+	keptIntervals uint64            // past intervals that may still be read
+	numbers       *extsort.Sorter   // graph and number of numbered entries
+	counts        *keyCounter       // counted here, by catalogue key
+	lasts         uint64            // number of last changes
+	ranked        index.RankedTerms // met in the dictionary
+	values        uint64            // number of them
 }
 
 func (c *checker) checkAll() error {
@@ -134,7 +136,7 @@ func (c *checker) checkAll() error {
 		return err
 	}
 	for _, part := range []func() error{
-		c.checkMarker, c.checkDictionary, c.checkStatements, c.checkOrders, c.checkSequences, c.checkHistory, c.lastChanges, c.checkCatalogue, c.checkLog, c.checkCheckpoints,
+		c.checkMarker, c.checkDictionary, c.checkValues, c.checkStatements, c.checkOrders, c.checkSequences, c.checkHistory, c.lastChanges, c.checkCatalogue, c.checkLog, c.checkCheckpoints,
 	} {
 		if err := part(); err != nil {
 			return err
@@ -288,6 +290,9 @@ func (c *checker) checkDictionary() error {
 		if _, inline := base.InlineID(t); inline {
 			c.addProblem("dictionary: term %d needs no number: %s", n, base.Clip(t.String()))
 		}
+		if err := c.checkRank(value, n); err != nil {
+			return err
+		}
 		found, err := c.findNumber(value, func(v []byte) error {
 			if back, k := binary.Uvarint(v); k <= 0 || back != n {
 				c.addProblem("dictionary: term %d is found under number %d", n, back)
@@ -314,6 +319,51 @@ func (c *checker) checkDictionary() error {
 		c.addProblem("dictionary: %d terms by number, %d by text", c.report.Terms, back)
 	}
 	return err
+}
+
+// checkRank checks the key by which a term with this record is found in the order of the values.
+func (c *checker) checkRank(record []byte, number uint64) error {
+	key, err := index.RankKeyOf(record, number)
+	if err != nil || key == nil || c.s.unranked {
+		return err
+	}
+	c.ranked.Add(key)
+	c.values++
+	if found, err := c.kv.Get(key, func([]byte) error { return nil }); !found || err != nil {
+		c.addProblem("dictionary: term %d is not in the order of the values: %v", number, err)
+	}
+	return nil
+}
+
+// checkValues checks that the order of the values has no other terms, and that the kinds of literals are
+// recorded for the predicates. With OtherValues recorded nothing depends on the other kinds.
+func (c *checker) checkValues() error {
+	if c.s.unranked {
+		return nil
+	}
+	var values uint64
+	err := c.walkPrefix("values in order", keys.RankedPrefix(), func(index.Cursor) error {
+		values++
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	if values != c.values {
+		c.addProblem("dictionary: %d numbers and times, %d in the order of the values", c.values, values)
+	}
+	return c.ranked.EachValue(c.kv, func(predicate ID, kind ValueKind) (more bool, err error) {
+		recorded := func(kind ValueKind) bool {
+			found, failed := c.kv.Get(keys.Values(predicate, byte(kind)), func([]byte) error { return nil })
+			err = errors.Join(err, failed)
+			return found
+		}
+		if !recorded(kind) && !recorded(OtherValues) || err != nil {
+			t, _ := c.dict.Term(predicate)
+			c.addProblem("dictionary: a kind of the literals of %s is not recorded: %v", t, err)
+		}
+		return !recorded(OtherValues), c.ctx.Err()
+	})
 }
 
 // findNumber reads the number of the term with a record.

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -184,6 +185,14 @@ func (s *Store) loadCheckpoint(path string) (err error) {
 	if err := archive.ReadRecords(r, w.restoreRecord); err != nil {
 		return errors.Join(err, w.err)
 	}
+	if err := w.commit(); err != nil {
+		return err
+	}
+	kv := s.newKV(math.MaxUint64)
+	defer kv.Close()
+	if err := w.recordValues(kv); err != nil {
+		return err
+	}
 	return w.writeMarker(m, w.counted)
 }
 
@@ -208,6 +217,9 @@ func (w *indexTxn) restoreRecord(kind byte, key, value []byte) bool {
 			return false
 		}
 		termKey, _ := keys.Term(value, base.Hash16)
+		if _, err := w.setRank(value, n); err != nil {
+			return false
+		}
 		return w.setKey(termKey, binary.AppendUvarint(nil, n))
 	case 'S':
 		q, ok := keys.SPOG.Parse(append([]byte{byte(keys.SPOG)}, key...))

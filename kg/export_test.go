@@ -1,6 +1,7 @@
 package kg
 
 import (
+	"bytes"
 	"context"
 	"encoding/binary"
 	"encoding/hex"
@@ -191,35 +192,71 @@ func ApplyRows(dir string, o Options, rows, gone []string, version Revision) err
 
 // HashTerms gives the index of a closed data directory the layout of keys.VersionHashed.
 func HashTerms(dir string, o Options) (n int, err error) {
+	return n, toLayout(dir, o, keys.VersionHashed, func(w *indexTxn, kv index.KV) error {
+		if _, err := removeRanks(w, kv); err != nil {
+			return err
+		}
+		records := kv.Scan(keys.NumberPrefix())
+		defer records.Close()
+		for ; records.Valid(); records.Next() {
+			number, _ := keys.ParseNumber(records.Key())
+			if err := records.Value(func(record []byte) error {
+				if key, hashed := keys.Term(record, base.Hash16); hashed {
+					n++
+					w.setKey(key, nil)
+					w.setKey(keys.HashedTerm(record, base.Hash16), binary.AppendUvarint(nil, number))
+				}
+				return nil
+			}); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// UnrankTerms gives the index of a closed data directory the layout of keys.VersionUnranked. It returns
+// the number of removed keys.
+func UnrankTerms(dir string, o Options) (n int, err error) {
+	return n, toLayout(dir, o, keys.VersionUnranked, func(w *indexTxn, kv index.KV) (err error) {
+		n, err = removeRanks(w, kv)
+		return err
+	})
+}
+
+// removeRanks removes the keys of values.
+func removeRanks(w *indexTxn, kv index.KV) (n int, err error) {
+	for _, prefix := range [][]byte{keys.RankedPrefix(), keys.Values(ID{}, 0)[:1]} {
+		c := kv.Scan(prefix)
+		for ; c.Valid(); c.Next() {
+			n++
+			w.setKey(bytes.Clone(c.Key()), nil)
+		}
+		c.Close()
+	}
+	return n, w.err
+}
+
+// toLayout changes the index of a closed data directory and gives it another version.
+func toLayout(dir string, o Options, version byte, change func(*indexTxn, index.KV) error) error {
 	if err := datadir.RemoveFile(filepath.Join(dir, datadir.IndexName, datadir.CleanName)); err != nil {
-		return 0, err
+		return err
 	}
 	s := &Store{options: o.withDefaults(), log: slog.New(slog.DiscardHandler)}
-	s.db, err = badger.OpenManaged(s.badgerOptions(filepath.Join(dir, datadir.IndexName)))
+	db, err := badger.OpenManaged(s.badgerOptions(filepath.Join(dir, datadir.IndexName)))
 	if err != nil {
-		return 0, err
+		return err
 	}
+	s.db = db
 	kv := s.newKV(math.MaxUint64)
 	w := &indexTxn{db: s.db, at: s.db.MaxVersion()}
-	records := kv.Scan(keys.NumberPrefix())
-	for ; records.Valid(); records.Next() {
-		number, _ := keys.ParseNumber(records.Key())
-		err = errors.Join(err, records.Value(func(record []byte) error {
-			if key, hashed := keys.Term(record, base.Hash16); hashed {
-				n++
-				w.setKey(key, nil)
-				w.setKey(keys.HashedTerm(record, base.Hash16), binary.AppendUvarint(nil, number))
-			}
-			return nil
-		}))
-	}
-	records.Close()
+	err = change(w, kv)
 	_, failed := kv.Get(index.MarkerKey, func(v []byte) error {
-		w.setKey(index.MarkerKey, append([]byte{keys.VersionHashed}, v[1:]...))
+		w.setKey(index.MarkerKey, append([]byte{version}, v[1:]...))
 		return nil
 	})
 	kv.Close()
-	return n, errors.Join(err, failed, w.commit(), s.db.Close())
+	return errors.Join(err, failed, w.commit(), s.db.Close())
 }
 
 // DropOldVersions compacts the index of a closed data directory with no reader of a revision

@@ -44,14 +44,14 @@ func (s *Store) openIndex() error {
 		return s.rebuildIndex("it belongs to another log")
 	}
 	if err := s.compareWithLog(m); err != nil {
-		s.hashedTerms = m.HashedTerms
+		s.hashedTerms, s.unranked = m.HashedTerms, m.Unranked
 		s.setReadOnly(base.ErrLogDamaged(err))
 		return s.serveIndex(m)
 	}
 	if first := Revision(s.wal.First()); first > m.Revision+1 {
 		return s.rebuildIndex("the log no longer holds what it lacks")
 	}
-	if err := s.orderTerms(&m); err != nil {
+	if err := s.upgradeLayout(&m); err != nil {
 		return s.rebuildIndex(err.Error())
 	}
 	err = s.catchUp(m)
@@ -487,7 +487,7 @@ func (s *Store) rebuildIn(why string, aside bool) error {
 	}
 	s.closedIndex.close()
 	s.closedIndex = closedIndex{} // the new tables reuse the names
-	s.cache, s.hashedTerms = index.NewTermCache(s.options.TermCache), false
+	s.cache, s.hashedTerms, s.unranked = index.NewTermCache(s.options.TermCache), false, false
 	if err := s.openBadger(); err != nil {
 		return err
 	}

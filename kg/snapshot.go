@@ -61,6 +61,8 @@ type Snapshot struct {
 	local map[ID]Term
 	// prefixes are the terms that were looked up by prefix, guarded by mu.
 	prefixes map[TermPrefix]*prefixed
+	// ranked are the terms that were looked up by value, guarded by mu.
+	ranked map[*ValueSet]*prefixed
 	// runs are decoded runs of the store, nil for none.
 	runs *runCache
 }
@@ -695,21 +697,109 @@ func (s *Snapshot) recordsWith(p TermPrefix) (records [][]byte, complete bool) {
 	return records, len(languages) <= MaxLiteralKinds && len(datatypes) <= MaxLiteralKinds
 }
 
-// walkObjects prepares a walk over some objects. Where the terms with the prefix are known, the walk
-// steps over all others, else it reads and compares them: it returns the same.
-func (s *Snapshot) walkObjects(o *Objects) (objectWalk, error) {
-	w := objectWalk{of: o, ranges: o.Ranges}
-	if o.Prefix == nil {
-		return w, nil
+// idsAmong looks the literals of the dictionary with some values up, visible or not, if there are at
+// most MaxPrefixed, and if no statement of the predicate has others that are selected. What the caller
+// shows must not depend on whether they are complete.
+func (s *Snapshot) idsAmong(v *ValueSet, predicate ID) (*prefixed, error) {
+	if v.Others {
+		if kinds, err := KindsOf(s, predicate); kinds[OtherValues] || err != nil {
+			return &prefixed{}, err
+		}
 	}
-	found, err := s.idsWith(*o.Prefix, MaxPrefixed)
-	if err != nil {
+	s.mu.Lock()
+	found := s.ranked[v]
+	s.mu.Unlock()
+	if found != nil {
+		return found, nil
+	}
+	found = &prefixed{complete: HasRanks(s)}
+	for _, r := range v.Ranks {
+		if !found.complete {
+			break
+		}
+		list, more, err := RankedLiterals(s, r, MaxPrefixed-len(found.ids))
+		if err != nil {
+			return nil, err
+		}
+		for _, l := range list {
+			found.ids = append(found.ids, l.ID)
+		}
+		found.complete = !more
+	}
+	slices.SortFunc(found.ids, ID.Compare)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ranked == nil {
+		s.ranked = map[*ValueSet]*prefixed{}
+	}
+	if len(s.ranked) < maxKeptPrefixes {
+		s.ranked[v] = found
+	}
+	return found, nil
+}
+
+// HasRanks reports whether RankedLiterals and KindsOf know all statements of the snapshot. An index of
+// an older layout lacks their keys until it is upgraded.
+func HasRanks(s *Snapshot) bool { return s.dict.Fresh == nil && !s.dict.Unranked }
+
+// KindsOf returns, by ValueKind, whether a statement of the predicate, visible or not, may have a literal
+// of the dictionary of that kind as its object.
+func KindsOf(s *Snapshot, predicate ID) (kinds [len(base.ValueKinds)]bool, err error) {
+	for _, kind := range base.ValueKinds {
+		kinds[kind] = !HasRanks(s)
+		if !kinds[kind] && err == nil {
+			kinds[kind], err = s.kv.Get(keys.Values(predicate, byte(kind)), func([]byte) error { return nil })
+		}
+	}
+	return kinds, err
+}
+
+// RankedLiteral is a number or a moment of the dictionary.
+type RankedLiteral struct {
+	At uint64 // its rank
+	ID ID
+}
+
+// RankedLiterals lists the literals of the dictionary with ranks in the range, in the order of these,
+// whether any statement that the view shows has them or not. more tells that there are more than so many.
+func RankedLiterals(s *Snapshot, r RankRange, most int) (list []RankedLiteral, more bool, err error) {
+	c := s.kv.Scan(keys.RankedFrom(byte(r.Kind), 0)[:2])
+	defer c.Close()
+	for c.Seek(keys.RankedFrom(byte(r.Kind), r.First)); c.Valid(); c.Next() {
+		_, at, number, ok := keys.ParseRanked(c.Key())
+		if !ok || at > r.Last {
+			break
+		}
+		if len(list) == most {
+			return list, true, nil
+		}
+		if list = append(list, RankedLiteral{at, keys.Numbered(keys.TagLiteral, number)}); len(list)%index.PaceInterval == 0 {
+			if err := s.waitForPace(); err != nil {
+				return nil, false, err
+			}
+		}
+	}
+	return list, false, nil
+}
+
+// walkObjects prepares a walk over some objects of a predicate. Where the terms with the prefix or the
+// values are known, the walk steps over all others, else it reads and compares them: it returns the
+// same.
+func (s *Snapshot) walkObjects(o *Objects, predicate ID) (w objectWalk, err error) {
+	w = objectWalk{of: o, predicate: predicate, ranges: o.Ranges}
+	var found *prefixed
+	switch {
+	case o.Prefix != nil:
+		found, err = s.idsWith(*o.Prefix, MaxPrefixed)
+		w.test = o.Prefix.Fits
+	case o.Values != nil:
+		found, err = s.idsAmong(o.Values, predicate)
+		w.test = o.Values.Fits
+	}
+	if err != nil || found == nil || !found.complete {
 		return w, err
 	}
-	if !found.complete {
-		w.prefix = o.Prefix
-		return w, nil
-	}
+	w.test = nil
 	numbered := base.NumberedLiteralIDs()
 	some := make([]IDRange, 0, len(found.ids)+2)
 	some = append(some, IDRange{Last: numbered.Before()})

@@ -106,8 +106,10 @@ type Store struct {
 	// hashedTerms means that long terms may be under their hash alone (index.Marker). It is set
 	// while the store is opened.
 	hashedTerms bool
-	overQuota   base.Counter // updates refused for Options.MaxSourceStatements
-	keysRead    base.Counter // keys of the index read since opening began
+	// unranked means that the keys of values may be missing, likewise.
+	unranked  bool
+	overQuota base.Counter // updates refused for Options.MaxSourceStatements
+	keysRead  base.Counter // keys of the index read since opening began
 
 	layers layers // changed by the committer only, with mu held
 	// flushedKV is Badger as of the last flush, which all snapshots share. Each flush replaces
@@ -423,7 +425,7 @@ func (s *Store) WaitFor(ctx context.Context, r Revision) error {
 
 // dictionary returns the dictionary of a view of the index.
 func (s *Store) dictionary(kv index.KV) index.Dictionary {
-	return index.Dictionary{KV: kv, Cache: s.cache, HashedTerms: s.hashedTerms}
+	return index.Dictionary{KV: kv, Cache: s.cache, HashedTerms: s.hashedTerms, Unranked: s.unranked}
 }
 
 // newKV returns a snapshot of the index in Badger.

@@ -83,8 +83,8 @@ func (w *Sweep) SeekObjects(p IDPattern, objects *Objects, after *IDQuad) {
 	if objects == nil || !HasObjectOrder(p) || sc.err != nil {
 		return
 	}
-	if w.objects.of != objects {
-		if w.objects, sc.err = sc.s.walkObjects(objects); sc.err != nil {
+	if w.objects.of != objects || w.objects.predicate != p.Predicate {
+		if w.objects, sc.err = sc.s.walkObjects(objects, p.Predicate); sc.err != nil {
 			return
 		}
 	}
@@ -101,13 +101,14 @@ func HasObjectOrder(p IDPattern) bool {
 
 // objectWalk restricts a walk to some objects.
 type objectWalk struct {
-	of     *Objects
-	ranges []IDRange
-	prefix *TermPrefix // of literals of the dictionary; nil: the ranges have no others
+	of        *Objects
+	predicate ID
+	ranges    []IDRange
+	test      func(Term) bool // of literals of the dictionary; nil: the ranges have no others
 
 	left   []IDRange // not passed yet
 	skip   bool      // the walk is before left
-	tested ID        // the last literal that was compared with prefix, and the result
+	tested ID        // the last literal that was tested, and the result
 	fits   bool
 }
 
@@ -123,7 +124,7 @@ func (sc *scanner) admitsObject(object ID) bool {
 	if w.skip = len(w.left) == 0 || object.Compare(w.left[0].First) < 0; w.skip {
 		return false
 	}
-	if w.prefix == nil || object.Tag() != keys.TagLiteral {
+	if w.test == nil || object.Tag() != keys.TagLiteral {
 		return true
 	}
 	if object != w.tested {
@@ -131,7 +132,7 @@ func (sc *scanner) admitsObject(object ID) bool {
 		if t, sc.err = sc.s.dict.Term(object); sc.err != nil {
 			return false
 		}
-		w.tested, w.fits = object, w.prefix.Fits(t)
+		w.tested, w.fits = object, w.test(t)
 	}
 	return w.fits
 }

@@ -93,8 +93,8 @@ func TestOrderOfLongTerms(t *testing.T) {
 		mustCheck(t, s)
 		mustClose(t, s)
 	}
-	if len(moments) != 2 {
-		t.Errorf("%d steps, want 2", len(moments))
+	if len(moments) != 3 {
+		t.Errorf("%d steps, want 3", len(moments))
 	}
 	for range 2 {
 		if !slices.Equal(rowsOf(t, s), want) {

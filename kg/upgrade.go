@@ -70,26 +70,38 @@ func (s *Store) upgradeFrom(from int) error {
 	return nil
 }
 
+// upgradeLayout upgrades the index of an older layout, as far as it can be written.
+func (s *Store) upgradeLayout(m *index.Marker) error {
+	from := *m
+	terms, err := s.orderTerms(m)
+	if err != nil {
+		return err
+	}
+	values, err := s.rankTerms(m)
+	if err == nil && *m != from {
+		s.log.Info("upgraded the dictionary of the index", "terms", terms, "values", values)
+	}
+	return err
+}
+
 // orderTerms upgrades an index that may have long terms under their hash alone (index.Marker): it
 // writes the keys that are in the order of the terms, and then removes the others. The marker
 // comes first, so that an older koine rebuilds half an upgrade from the log, and the next start
 // repeats it. Without space the index is read and written as it is. The caller is opening the
 // store.
-func (s *Store) orderTerms(m *index.Marker) error {
+func (s *Store) orderTerms(m *index.Marker) (n uint64, err error) {
 	if s.hashedTerms = m.HashedTerms; !s.hashedTerms || s.readsInPlace() {
-		return nil
+		return 0, nil
 	}
-	n, err := s.moveHashedTerms(*m)
+	n, err = s.moveHashedTerms(*m)
 	if datadir.IsNoSpace(err) {
 		s.log.Warn("the dictionary keeps its older order until there is space on the volume", "error", err)
-		return nil
+		return 0, nil
 	}
-	if err != nil {
-		return err
+	if err == nil {
+		s.hashedTerms, m.HashedTerms = false, false
 	}
-	s.hashedTerms, m.HashedTerms = false, false
-	s.log.Info("upgraded the dictionary of the index", "terms", n)
-	return nil
+	return n, err
 }
 
 // moveHashedTerms does the work of orderTerms and returns the number of long terms.
@@ -138,6 +150,83 @@ func (s *Store) moveHashedTerms(m index.Marker) (n uint64, err error) {
 	w = &indexTxn{db: s.db, at: uint64(m.Revision)}
 	progress.reportEnd(done)
 	return n, w.writeMarker(m, false)
+}
+
+// rankTerms upgrades an index that may lack the keys of values (index.Marker): it adds one for each
+// term that is a number or a moment, and those that tell which kinds of literals a predicate has. The marker comes last: an older koine does not read these keys, and what a kill leaves
+// is written again by the next start. Without space the index is read and written as it is. The
+// caller is opening the store.
+func (s *Store) rankTerms(m *index.Marker) (n uint64, err error) {
+	if s.unranked = m.Unranked; !s.unranked || s.hashedTerms || s.readsInPlace() {
+		return 0, nil
+	}
+	n, err = s.writeRanks(*m)
+	if datadir.IsNoSpace(err) {
+		s.log.Warn("the values of the dictionary have no order until there is space on the volume", "error", err)
+		return 0, nil
+	}
+	if err == nil {
+		s.unranked, m.Unranked = false, false
+	}
+	return n, err
+}
+
+// writeRanks does the work of rankTerms and returns the number of values.
+func (s *Store) writeRanks(m index.Marker) (n uint64, err error) {
+	kv := s.newKV(math.MaxUint64)
+	defer kv.Close()
+	w := &indexTxn{db: s.db, at: uint64(m.Revision)}
+	progress, done := s.newProgress("ordering the values", m.NextNumber), uint64(0)
+	records := kv.Scan(keys.NumberPrefix())
+	defer records.Close()
+	for ; records.Valid(); records.Next() {
+		number, ok := keys.ParseNumber(records.Key())
+		if !ok || number >= m.NextNumber {
+			break // left by an interrupted flush: the replay of the log writes it again
+		}
+		err := records.Value(func(record []byte) error {
+			ranked, err := w.setRank(record, number)
+			if ranked {
+				n++
+			}
+			return err
+		})
+		if err != nil {
+			return 0, err
+		}
+		if done++; done%index.PaceInterval == 0 {
+			progress.report(done)
+		}
+	}
+	if err := w.recordValues(kv); err != nil {
+		return 0, err
+	}
+	if err := errors.Join(s.options.upgradeStep("ranked"), w.commit()); err != nil {
+		return 0, err
+	}
+	m.Unranked = false
+	w = &indexTxn{db: s.db, at: uint64(m.Revision)}
+	progress.reportEnd(done)
+	return n, w.writeMarker(m, false)
+}
+
+// recordValues writes the keys of keys.Values for the statements of kv.
+func (w *indexTxn) recordValues(kv index.KV) error {
+	return w.ranked.EachValue(kv, func(predicate ID, kind ValueKind) (bool, error) {
+		return w.setKey(keys.Values(predicate, byte(kind)), []byte{}), w.err
+	})
+}
+
+// setRank writes the key by which a term with this record is found in the order of the values, if it is
+// a number or a moment.
+func (w *indexTxn) setRank(record []byte, number uint64) (ranked bool, err error) {
+	key, err := index.RankKeyOf(record, number)
+	if err != nil || key == nil {
+		return false, err
+	}
+	w.ranked.Add(key)
+	w.setKey(key, []byte{})
+	return true, w.err
 }
 
 // isUnwritable reports whether the error means that the volume accepts no writes.

@@ -9,27 +9,26 @@ import (
 
 // objects returns a selection of objects that has all that may meet the condition; nil is all.
 func (f *ValueFilter) objects() (all *kg.Objects) {
-	narrow := func(to []kg.IDRange) { all = all.Narrow(&kg.Objects{Ranges: to}) }
 	for _, c := range [...]struct {
 		raw   json.RawMessage
-		cover func(valuespace.Value) []kg.IDRange
+		cover func(valuespace.Value) *kg.Objects
 	}{
-		{f.Eq, valuespace.Value.IDsEqual},
-		{f.Lt, valuespace.Value.IDsUpTo}, {f.Lte, valuespace.Value.IDsUpTo},
-		{f.Gt, valuespace.Value.IDsFrom}, {f.Gte, valuespace.Value.IDsFrom},
+		{f.Eq, valuespace.Value.Equal},
+		{f.Lt, valuespace.Value.UpTo}, {f.Lte, valuespace.Value.UpTo},
+		{f.Gt, valuespace.Value.From}, {f.Gte, valuespace.Value.From},
 	} {
 		if o, err := parseOperand(c.raw); err == nil {
-			narrow(o.cover(c.cover))
+			all = all.Narrow(o.cover(c.cover))
 		}
 	}
 	if f.In != nil && len(f.In) <= maxRangedOperands {
-		var all []kg.IDRange
+		var among []*kg.Objects
 		for _, raw := range f.In {
 			if o, err := parseOperand(raw); err == nil {
-				all = append(all, o.cover(valuespace.Value.IDsEqual)...)
+				among = append(among, o.cover(valuespace.Value.Equal))
 			}
 		}
-		narrow(kg.UniteIDs(all))
+		all = all.Narrow(kg.Unite(among...))
 	}
 	if f.StartsWith != nil {
 		all = all.Narrow(valuespace.TextsWithPrefix(*f.StartsWith, kg.OfTexts))
@@ -51,11 +50,12 @@ func labelObjects(f *StringFilter) *kg.Objects {
 // longer ones are compared.
 const maxRangedOperands = 1000
 
-// cover returns ranges for the values that an operand may compare with.
-func (o *operand) cover(by func(valuespace.Value) []kg.IDRange) []kg.IDRange {
-	out := by(o.Value)
-	if o.Kind == valuespace.KindText && o.hasMoment {
-		out = kg.UniteIDs(append(out, by(valuespace.Value{Kind: valuespace.KindMoment, Moment: o.Moment})...))
+// cover returns the values that an operand may compare with.
+func (o *operand) cover(by func(valuespace.Value) *kg.Objects) *kg.Objects {
+	if o.Kind != valuespace.KindText || !o.hasMoment {
+		return by(o.Value)
 	}
-	return out
+	texts := by(o.Value)
+	texts.Values = &kg.ValueSet{Others: true}
+	return kg.Unite(texts, by(valuespace.Value{Kind: valuespace.KindMoment, Moment: o.Moment}))
 }

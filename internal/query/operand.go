@@ -119,7 +119,7 @@ func (s *operandSet) add(o *operand) {
 	case valuespace.KindNumber:
 		s.numbers[o.Number] = true
 		if o.Exact {
-			s.exact[valuespace.DecimalKey(o.Text)] = true
+			s.exact[kg.DecimalKey(o.Text)] = true
 		} else {
 			s.doubles[o.Number] = true
 		}
@@ -146,7 +146,7 @@ func (s *operandSet) contains(v valuespace.Value) bool {
 		if math.IsNaN(v.Number) || !s.numbers[v.Number] {
 			return false
 		}
-		return !v.Exact || s.doubles[v.Number] || s.exact[valuespace.DecimalKey(v.Text)]
+		return !v.Exact || s.doubles[v.Number] || s.exact[kg.DecimalKey(v.Text)]
 	}
 	return false
 }

@@ -148,10 +148,12 @@ func UniteIDs(list []IDRange) []IDRange {
 }
 
 // Objects selects the objects of statements: those with ids in Ranges, which are ordered and
-// disjoint. With Prefix, the literals of the dictionary among them must have it.
+// disjoint. With Prefix, the literals of the dictionary among them must have it, and with Values
+// they must be among these. It has one of the two at most.
 type Objects struct {
 	Ranges []IDRange
 	Prefix *TermPrefix
+	Values *ValueSet
 }
 
 // Narrow returns the objects that are in both selections, and perhaps others of the dictionary. A
@@ -160,7 +162,31 @@ func (o *Objects) Narrow(by *Objects) *Objects {
 	if o == nil || by == nil {
 		return cmp.Or(o, by)
 	}
-	return &Objects{append([]IDRange{}, IntersectIDs(o.Ranges, by.Ranges)...), cmp.Or(o.Prefix, by.Prefix)}
+	both := &Objects{Ranges: append([]IDRange{}, IntersectIDs(o.Ranges, by.Ranges)...), Prefix: cmp.Or(o.Prefix, by.Prefix)}
+	if both.Prefix == nil {
+		both.Values = o.Values.intersect(by.Values)
+	}
+	return both
+}
+
+// Unite returns the objects that are in any of the selections, which have no prefixes. Those without
+// values have all literals of the dictionary.
+func Unite(list ...*Objects) *Objects {
+	all := &Objects{Values: &ValueSet{}}
+	for _, o := range list {
+		all.Ranges = append(all.Ranges, o.Ranges...)
+		if all.Values != nil && o.Values != nil {
+			all.Values.Ranks = append(all.Values.Ranks, o.Values.Ranks...)
+			all.Values.Others = all.Values.Others || o.Values.Others
+		} else {
+			all.Values = nil
+		}
+	}
+	all.Ranges = UniteIDs(all.Ranges)
+	if all.Values != nil {
+		all.Values.Ranks = uniteRanks(all.Values.Ranks)
+	}
+	return all
 }
 
 // TermPrefix selects terms by the beginning of their text.

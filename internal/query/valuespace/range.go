@@ -7,9 +7,58 @@ import (
 	"koine/kg"
 )
 
-// The functions below return ranges of ids that cover the literals with values that compare with
-// a value in one way. Ids of the dictionary have no order, so all of them are covered. The
-// ranges are ordered and disjoint. They may cover other literals as well.
+// The functions below cover the literals with values that compare with a value in one way: by ranges
+// of ids, and in the dictionary, where ids have no order, by ranks. They may cover other literals as
+// well.
+
+// From covers the literals that are equal to v or greater.
+func (v Value) From() *kg.Objects {
+	return &kg.Objects{Ranges: v.IDsFrom(), Values: v.ranksBetween(true, false)}
+}
+
+// UpTo covers the literals that are equal to v or less.
+func (v Value) UpTo() *kg.Objects {
+	return &kg.Objects{Ranges: v.IDsUpTo(), Values: v.ranksBetween(false, true)}
+}
+
+// Equal covers the literals that are equal to v.
+func (v Value) Equal() *kg.Objects {
+	return &kg.Objects{Ranges: v.IDsEqual(), Values: v.ranksBetween(true, true)}
+}
+
+// ranksBetween covers the literals of the dictionary of the kind of v, from v on and up to v. Texts
+// have no ranks, so it returns nil for them, which is all literals.
+func (v Value) ranksBetween(from, upTo bool) *kg.ValueSet {
+	rank, ok := v.Rank()
+	switch {
+	case v.Kind == KindBoolean:
+		return &kg.ValueSet{Others: true}
+	case !ok:
+		return nil
+	}
+	r := kg.AllRanks(rank.Kind)
+	if from && !math.IsNaN(v.Number) {
+		r.First = rank.At
+	}
+	if upTo && !math.IsNaN(v.Number) {
+		r.Last = rank.At
+	}
+	return &kg.ValueSet{Ranks: []kg.RankRange{r}}
+}
+
+// Rank returns the rank of a number or a moment.
+func (v Value) Rank() (kg.Rank, bool) {
+	switch v.Kind {
+	case KindNumber:
+		return kg.RankOfNumber(v.Number), true
+	case KindMoment:
+		return kg.RankOfMoment(v.Moment.at), true
+	}
+	return kg.Rank{}, false
+}
+
+// The functions below return the ranges of ids alone, which are ordered and disjoint. All ids of the
+// dictionary are covered.
 
 // IDsFrom covers the literals that are equal to v or greater.
 func (v Value) IDsFrom() []kg.IDRange { return v.idsBetween(true, false) }
@@ -19,6 +68,27 @@ func (v Value) IDsUpTo() []kg.IDRange { return v.idsBetween(false, true) }
 
 // IDsEqual covers the literals that are equal to v.
 func (v Value) IDsEqual() []kg.IDRange { return v.idsBetween(true, true) }
+
+// IDsBehind covers the literals of the kind of v that are equal to it in Order, or behind it in one
+// direction. They need not compare with it, as a date does not with a time.
+func (v Value) IDsBehind(descending bool) []kg.IDRange {
+	switch {
+	case v.Kind != KindMoment && descending:
+		return v.IDsUpTo()
+	case v.Kind != KindMoment:
+		return v.IDsFrom()
+	}
+	least, most := firstMoment, lastMoment
+	if descending {
+		most = v.Moment.at
+	} else {
+		least = v.Moment.at
+	}
+	return kg.UniteIDs([]kg.IDRange{kg.NumberedLiteralIDs(), kg.DateTimeIDs(least, most), kg.DateIDs(least, most)})
+}
+
+// firstMoment and lastMoment are outside of the years that ids encode.
+var firstMoment, lastMoment = time.Date(0, 1, 1, 0, 0, 0, 0, time.UTC), time.Date(10_000, 1, 2, 0, 0, 0, 0, time.UTC)
 
 // idsBetween covers the literals of the kind of v, from v on and up to v.
 func (v Value) idsBetween(from, upTo bool) []kg.IDRange {
@@ -50,7 +120,7 @@ func (v Value) idsBetween(from, upTo bool) []kg.IDRange {
 		}
 		add(kg.DoubleIDs(least, most))
 	case KindMoment:
-		least, most := time.Date(0, 1, 1, 0, 0, 0, 0, time.UTC), time.Date(10_000, 1, 2, 0, 0, 0, 0, time.UTC)
+		least, most := firstMoment, lastMoment
 		if from {
 			least = v.Moment.at
 		}
@@ -58,9 +128,9 @@ func (v Value) idsBetween(from, upTo bool) []kg.IDRange {
 			most = v.Moment.at
 		}
 		switch v.Moment.kind {
-		case dateTime:
+		case kg.DateTimeKind:
 			add(kg.DateTimeIDs(least, most))
-		case localDate:
+		case kg.LocalDateKind:
 			add(kg.DateIDs(least, most))
 		}
 	case KindText:
@@ -89,8 +159,7 @@ func NumberIDs() []kg.IDRange {
 
 // MomentIDs returns the ranges of the ids of moments, each in the order of the values.
 func MomentIDs() []kg.IDRange {
-	first, last := time.Date(0, 1, 1, 0, 0, 0, 0, time.UTC), time.Date(10_000, 1, 2, 0, 0, 0, 0, time.UTC)
-	return []kg.IDRange{kg.DateTimeIDs(first, last), kg.DateIDs(first, last)}
+	return []kg.IDRange{kg.DateTimeIDs(firstMoment, lastMoment), kg.DateIDs(firstMoment, lastMoment)}
 }
 
 // exactIntegers is the number up to which doubles represent all integers.

@@ -49,12 +49,12 @@ func Of(t kg.Term) Value {
 		case "false", "0":
 			v.Kind = KindBoolean
 		}
-	case kg.XSDDateTime, kg.XSDDate, xsdTime, xsdDateTimeStamp:
+	case kg.XSDDateTime, kg.XSDDate, kg.XSD + "time", kg.XSD + "dateTimeStamp":
 		if m, ok := ParseMoment(t.Value(), datatype); ok {
 			v.Kind, v.Moment = KindMoment, m
 		}
 	default:
-		if f, exact, ok := parseNumber(t.Value(), datatype); ok {
+		if f, exact, ok := kg.ParseNumber(t.Value(), datatype); ok {
 			v.Kind, v.Number, v.Exact = KindNumber, f, exact
 		}
 	}
@@ -131,10 +131,10 @@ func CompareTerms(a, b kg.Term) (c int, ordered, known bool) {
 // of an unsupported datatype are accepted.
 func WellFormed(t kg.Term) bool {
 	switch datatype := t.Datatype(); {
-	case datatype == kg.XSDBoolean, isNumeric(datatype):
+	case datatype == kg.XSDBoolean, kg.IsNumeric(datatype):
 		return Of(t).Kind != KindOther
-	case isTemporal(datatype):
-		return Of(t).Kind != KindOther || hasLongYear(t.Value()) && t.FitsDatatype()
+	case kg.IsTemporal(datatype):
+		return Of(t).Kind != KindOther || kg.HasLongYear(t.Value()) && t.FitsDatatype()
 	}
 	return true
 }

@@ -192,7 +192,7 @@ func ReadCheckpointHead(r *bufio.Reader) (m index.Marker, err error) {
 		return m, err
 	}
 	m, err = index.ParseMarker(raw)
-	m.HashedTerms = false // of the index that it was made from, if any
+	m.HashedTerms, m.Unranked = false, false // of the index that it was made from, if any
 	return m, err
 }
 

@@ -26,6 +26,7 @@ type BulkIndex struct {
 	first   base.Revision // revision of Values[0]
 	number  uint64        // number of the first term
 	kinds   map[string]struct{}
+	values  map[string]struct{} // keys of index.ValuesKey
 	Chunk   chunk
 	runs    [len(keys.Orders)][]*extsort.Run
 	numbers []*extsort.Run  // terms by number, in sequence
@@ -104,7 +105,7 @@ func NewBulkIndex(o BulkIndexOptions, first base.Revision, number uint64) *BulkI
 	sorting := extsort.Options{Dir: o.Dir, Bytes: o.SortBytes}
 	return &BulkIndex{
 		o: o, first: first, number: number,
-		kinds: make(map[string]struct{}),
+		kinds: make(map[string]struct{}), values: make(map[string]struct{}),
 		Chunk: chunk{terms: bulkTerms{first: number}},
 		terms: extsort.New(context.Background(), sorting),
 		pairs: extsort.New(context.Background(), sorting),
@@ -132,6 +133,14 @@ func (b *BulkIndex) AddTerm(t base.Term, record []byte) {
 		if _, known := b.kinds[t.LiteralKind()]; !known {
 			b.kinds[t.LiteralKind()] = struct{}{}
 		}
+	}
+}
+
+// AddValues records the kind of a statement's object for its predicate.
+func (b *BulkIndex) AddValues(q *base.Quad, ids base.IDQuad) {
+	key := index.ValuesKey(q, ids)
+	if _, known := b.values[string(key)]; !known && key != nil {
+		b.values[string(key)] = struct{}{}
 	}
 }
 
@@ -250,6 +259,13 @@ func (b *BulkIndex) addToSorters(c *chunk) error {
 		key, _ := keys.Term(record, base.Hash16)
 		row = binary.AppendUvarint(appendEscaped(row[:0], key), number)
 		if err := b.terms.Add(row); err != nil {
+			return err
+		}
+		key, err := index.RankKeyOf(record, number)
+		if err == nil && key != nil {
+			err = b.pairs.Add(appendEscaped(row[:0], key))
+		}
+		if err != nil {
 			return err
 		}
 	}

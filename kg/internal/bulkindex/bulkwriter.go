@@ -146,6 +146,9 @@ func (w *bulkWriter) writeDictionary(m index.Marker) error {
 			return err
 		}
 	}
+	if err := w.writePairsBefore(keys.Successor(keys.RankedPrefix()), out); err != nil {
+		return err
+	}
 	return out.Flush()
 }
 
@@ -260,6 +263,9 @@ func (w *bulkWriter) writeCounts(cat *index.Catalogue, out *badger.IngestWriter)
 	})
 	for of := range w.b.kinds {
 		list = append(list, KeyValue{index.LiteralKindKey(base.LiteralOfKind("", of)), index.NoValue})
+	}
+	for key := range w.b.values {
+		list = append(list, KeyValue{[]byte(key), index.NoValue})
 	}
 	slices.SortFunc(list, func(a, b KeyValue) int { return bytes.Compare(a.Key, b.Key) })
 	for _, k := range list {

@@ -25,6 +25,8 @@ type Dictionary struct {
 	Flushed *BadgerKV
 	// HashedTerms reports that long terms may be under their hash alone (Marker).
 	HashedTerms bool
+	// Unranked reports that terms may lack the keys of their values (Marker).
+	Unranked bool
 }
 
 // inView reports whether a term with an id from the cache is in the view.

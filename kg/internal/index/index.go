@@ -33,6 +33,7 @@ type IndexWriter struct {
 	// first, with numbers from firstNewNumber on. At most maxNewQuads are listed.
 	newQuads       []base.IDQuad
 	firstNewNumber uint64
+	values         []valuesOf          // whose keys were written; at most maxNewQuads
 	lastState      encodedState        // the state that was encoded last
 	lastChanged    base.SubjectInGraph // the last subject whose LastChange was written, in the commit at hand
 	// lastSubject and LastGraph are the terms that were resolved last. Consecutive patches
@@ -129,6 +130,7 @@ func NewIndexWriter(o *Overlay, base KV, cache *TermCache, nextNumber uint64) *I
 func (w *IndexWriter) DiscardCommit() {
 	w.Deltas.Clear()
 	w.lastSource, w.lastState, w.lastChanged = sourceKey{}, encodedState{}, base.SubjectInGraph{}
+	w.values = w.values[:0]
 	w.lastSubject, w.LastGraph = Resolved{}, Resolved{}
 	w.newQuads, w.firstNewNumber = w.newQuads[:0], w.Dictionary.Fresh.Next
 }
@@ -295,6 +297,9 @@ func (w *IndexWriter) CreateTerm(t base.Term) base.ID {
 	if key := LiteralKindKey(t); key != nil {
 		w.Overlay.Put(string(key), nil)
 	}
+	if key := RankKey(t, id.Number()); key != nil {
+		w.Overlay.PutNew(string(key), nil)
+	}
 	return id
 }
 
@@ -333,9 +338,32 @@ func (w *IndexWriter) writeNewStatement(q *base.Quad, ids base.IDQuad) {
 		}
 	}
 	w.Deltas.CountStatement(q, ids, 1)
+	w.recordValues(q, ids)
 	if ids.Subject.IsNumbered() && ids.Subject.Number() >= w.firstNewNumber && len(w.newQuads) < maxNewQuads {
 		w.newQuads = append(w.newQuads, ids)
 	}
+}
+
+// recordValues writes the key of ValuesKey, once for each.
+func (w *IndexWriter) recordValues(q *base.Quad, ids base.IDQuad) {
+	if ids.Object.Tag() != keys.TagLiteral {
+		return
+	}
+	rank, _ := base.RankOf(q.Object)
+	of := valuesOf{ids.Predicate, rank.Kind}
+	if slices.Contains(w.values, of) {
+		return
+	}
+	w.Overlay.Put(string(keys.Values(of.predicate, byte(of.kind))), nil)
+	if len(w.values) < maxNewQuads {
+		w.values = append(w.values, of)
+	}
+}
+
+// valuesOf is a predicate with a kind of its objects.
+type valuesOf struct {
+	predicate base.ID
+	kind      base.ValueKind
 }
 
 // WriteGeneration writes a statement of a generation that is not current yet. Source
@@ -594,6 +622,9 @@ type Marker struct {
 	// HashedTerms reports that the index may have long terms under their hash alone
 	// (keys.VersionHashed, keys.VersionMixed).
 	HashedTerms bool
+	// Unranked reports that the index may lack the keys of values
+	// (keys.VersionUnranked and before).
+	Unranked bool
 }
 
 // MarkerKey is the key of the marker.
@@ -602,8 +633,11 @@ var MarkerKey = keys.Meta("applied")
 // Encode returns the value of the marker in the index.
 func (m Marker) Encode() []byte {
 	version := byte(keys.Version)
-	if m.HashedTerms {
+	switch {
+	case m.HashedTerms:
 		version = keys.VersionMixed
+	case m.Unranked:
+		version = keys.VersionUnranked
 	}
 	b := append([]byte{version}, m.Epoch[:]...)
 	b = binary.AppendUvarint(b, uint64(m.Revision))
@@ -626,8 +660,10 @@ func ParseMarker(value []byte) (m Marker, err error) {
 	r := codec.NewReader(value)
 	switch r.Byte() {
 	case keys.Version:
+	case keys.VersionUnranked:
+		m.Unranked = true
 	case keys.VersionHashed, keys.VersionMixed:
-		m.HashedTerms = true
+		m.HashedTerms, m.Unranked = true, true
 	default:
 		return m, base.Errorf(base.CodeFormatUnknown, "the index has another layout")
 	}

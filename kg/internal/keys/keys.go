@@ -8,6 +8,7 @@
 //	01  term → id   01 | 00 | term record        records of up to 64 bytes
 //	                01 | 00 | its first 64 bytes | hash(16)   longer ones, by SHA-256
 //	02  id → term   02 | number(8)
+//	03  value       03 | kind | rank(8) number(8) no value; terms that are numbers or moments, in order
 //	10  SPOG        10 | s(9) p(9) o(9) g(9)     value: since and assertions
 //	11  POSG        11 | p o s g                 no value
 //	12  OSPG        12 | o s p g                 no value; objects that are resources only
@@ -23,6 +24,7 @@
 //	31  count       31 | g(9) c(9)               value: revision, subjects of a class
 //	32  language    32 | tag                     no value: some literal has it
 //	33  datatype    33 | IRI                     no value: some literal has it
+//	36  values      36 | p(9) | kind             no value: some object is or was a literal like this
 //	34  count       34 | number(8)               value: revision, statements that an agent backs
 //	35  generation  35 | revision(8)             value: its graph, from when on it counts
 //	40  idempotency 40 | hash(16)                value: revision, content hash
@@ -41,10 +43,13 @@ import (
 	"encoding/binary"
 )
 
-// Version is the version of this layout. An index in VersionHashed is upgraded in place, through
-// VersionMixed; one of any other version is rebuilt from the log.
+// Version is the version of this layout. An index of an older version is upgraded in place: from
+// VersionHashed through VersionMixed to VersionUnranked, and from there to this one. One of any
+// other version is rebuilt from the log.
 const (
-	Version = 3
+	Version = 4
+	// VersionUnranked may lack keys with the prefixes 03 and 36.
+	VersionUnranked = 3
 	// VersionHashed has long terms under 01 | 01 | hash(16), in no order.
 	VersionHashed = 1
 	// VersionMixed may have some of them there.
@@ -56,6 +61,7 @@ const (
 	prefixMeta      = 0x00
 	prefixTerm      = 0x01
 	prefixNumber    = 0x02
+	prefixRank      = 0x03
 	prefixLast      = 0x20
 	PrefixPredicate = 0x30
 	PrefixClass     = 0x31
@@ -63,6 +69,7 @@ const (
 	prefixDatatype  = 0x33
 	PrefixSource    = 0x34
 	prefixGen       = 0x35
+	prefixValues    = 0x36
 	prefixIdem      = 0x40
 )
 
@@ -289,6 +296,33 @@ func ParseNumber(key []byte) (uint64, bool) {
 		return 0, false
 	}
 	return binary.BigEndian.Uint64(key[1:]), true
+}
+
+// Ranked returns the key of the term with this number, which is a value of a kind.
+func Ranked(kind byte, rank, number uint64) []byte {
+	return binary.BigEndian.AppendUint64(RankedFrom(kind, rank), number)
+}
+
+// RankedFrom returns the prefix of the keys of all terms with a rank.
+func RankedFrom(kind byte, rank uint64) []byte {
+	return binary.BigEndian.AppendUint64([]byte{prefixRank, kind}, rank)
+}
+
+// RankedPrefix returns the prefix of the keys of Ranked.
+func RankedPrefix() []byte { return []byte{prefixRank} }
+
+// ParseRanked decodes a key made by Ranked.
+func ParseRanked(key []byte) (kind byte, rank, number uint64, ok bool) {
+	if len(key) != 18 || key[0] != prefixRank {
+		return 0, 0, 0, false
+	}
+	return key[1], binary.BigEndian.Uint64(key[2:]), binary.BigEndian.Uint64(key[10:]), true
+}
+
+// Values returns the key that records that a statement of the predicate has, or had, a literal of the
+// dictionary of a kind as its object.
+func Values(predicate ID, kind byte) []byte {
+	return append(append([]byte{prefixValues}, predicate[:]...), kind)
 }
 
 // Last returns the key of the last change of a subject in a graph.
