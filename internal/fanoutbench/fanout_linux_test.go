@@ -25,6 +25,7 @@ var (
 	streams  = flag.Int("streams", 1000, "streams of each side")
 	doors    = flag.String("doors", "channels,subscribe,graphql", "doors of koine, by commas")
 	programs = flag.String("koine", "", "programs by commas, each NAME=PATH; none builds this tree")
+	settle   = flag.Duration("settle", 3*time.Second, "time between opening the streams and reading the memory; a server of koine at rest gives memory back within 25s")
 	withBare = flag.Bool("bare", true, "measure the bare server beside them")
 )
 
@@ -69,7 +70,7 @@ func BenchmarkFanOut(b *testing.B) {
 	for _, s := range sides {
 		s.resting = s.residentBytes(b)
 		s.clients = openClients(b, strings.TrimPrefix(s.url, "http://"), *streams, s.door.open)
-		time.Sleep(3 * time.Second) // a measurement: what opening left behind is collected
+		time.Sleep(*settle) // a measurement: the garbage of opening is collected
 		s.opened = s.residentBytes(b)
 	}
 	const warm = 5
