@@ -1,7 +1,6 @@
 package kg
 
 import (
-	"bufio"
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
@@ -220,7 +219,10 @@ func (b *backup) writeTo(ctx context.Context, out *backupWriter, o *BackupOption
 		if err := out.writeRecord(archive.BackupEntry, f.Raw); err != nil {
 			return err
 		}
-		if done++; o.Progress != nil && (done%archive.ProgressInterval == 0 || done == total) {
+		if done++; done == total && hex.EncodeToString(f.Hash[:]) != b.info.ToHash {
+			return b.s.noteDamage(base.ErrLogDamaged(fmt.Errorf("entry %d is not the one that was the newest", f.Index)))
+		}
+		if o.Progress != nil && (done%archive.ProgressInterval == 0 || done == total) {
 			o.Progress(done, total)
 		}
 	}
@@ -272,9 +274,10 @@ func (b *backup) copyPieces(ctx context.Context, out *backupWriter, kind byte, c
 	}
 }
 
-// backupWriter writes the stream and its checksum, in pieces of backupChunk.
+// backupWriter writes the stream and its checksum, on a goroutine of its own. writeEnd ends
+// that.
 type backupWriter struct {
-	w       *bufio.Writer // to out and sum
+	w       *archive.AsyncWriter // to out and sum
 	out     io.Writer
 	sum     hash.Hash
 	records uint64
@@ -283,7 +286,7 @@ type backupWriter struct {
 
 func newBackupWriter(out io.Writer) *backupWriter {
 	sum := sha256.New()
-	return &backupWriter{w: bufio.NewWriterSize(io.MultiWriter(out, sum), backupChunk), out: out, sum: sum}
+	return &backupWriter{w: archive.NewAsyncWriter(io.MultiWriter(out, sum)), out: out, sum: sum}
 }
 
 func (w *backupWriter) writeHeader(info BackupInfo) error {
@@ -310,6 +313,7 @@ func (w *backupWriter) writeRecord(kind byte, content []byte) error {
 
 // writeEnd writes the end record, unless the backup has failed.
 func (w *backupWriter) writeEnd(failed error) error {
+	defer w.w.Close()
 	if failed != nil {
 		return w.w.Flush() // a reader sees how far it went
 	}

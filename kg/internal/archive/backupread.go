@@ -39,7 +39,9 @@ func VerifyBackup(ctx context.Context, r io.Reader, progress func(done, total ui
 
 // readBackup verifies a backup and passes its contents to sink.
 func readBackup(ctx context.Context, r io.Reader, sink backupSink, progress func(done, total uint64)) (info BackupInfo, err error) {
-	in := &backupReader{in: bufio.NewReaderSize(r, 1<<20), sum: sha256.New()}
+	in := newBackupReader(r)
+	defer in.summing.Close()
+	in.keepsEntries = sink.entry != nil
 	if info, err = in.readHeader(); err != nil {
 		return info, err
 	}
@@ -175,10 +177,18 @@ func (c *backupChain) checkEnd() error {
 
 // backupReader splits the stream into header and records.
 type backupReader struct {
-	in      *bufio.Reader
-	sum     hash.Hash
-	records uint64
-	buf     []byte
+	in           *bufio.Reader
+	sum          hash.Hash
+	summing      *AsyncWriter // to sum
+	records      uint64
+	buf          []byte
+	keepsEntries bool // the sink may retain them
+}
+
+// newBackupReader returns a reader whose summing is to be closed.
+func newBackupReader(r io.Reader) *backupReader {
+	sum := sha256.New()
+	return &backupReader{in: bufio.NewReaderSize(r, 1<<20), sum: sum, summing: NewAsyncWriter(sum)}
 }
 
 func (r *backupReader) readHeader() (info BackupInfo, err error) {
@@ -206,7 +216,7 @@ func (r *backupReader) readHeader() (info BackupInfo, err error) {
 }
 
 // readRecord reads a record. The content is valid until the next call, except that of an
-// entry, which stays valid.
+// entry that the sink may retain.
 func (r *backupReader) readRecord() (kind byte, content []byte, err error) {
 	var k [1]byte
 	if err := r.readFull(k[:]); err != nil {
@@ -214,8 +224,8 @@ func (r *backupReader) readRecord() (kind byte, content []byte, err error) {
 	}
 	content, err = r.readPart(maxBackupRecord)
 	r.records++
-	if err == nil && k[0] == BackupEntry {
-		content = bytes.Clone(content) // the sink may retain entries
+	if err == nil && k[0] == BackupEntry && r.keepsEntries {
+		content = bytes.Clone(content)
 	}
 	return k[0], content, err
 }
@@ -224,6 +234,9 @@ func (r *backupReader) readRecord() (kind byte, content []byte, err error) {
 func (r *backupReader) readEnd(content []byte) error {
 	if n, k := binary.Uvarint(content); k <= 0 || n != r.records-1 { // the count excludes the end record
 		return errBackupDamaged("it has %d records of %d", r.records-1, n)
+	}
+	if err := r.summing.Flush(); err != nil {
+		return err
 	}
 	want := r.sum.Sum(nil)
 	got := make([]byte, len(want))
@@ -256,7 +269,7 @@ func (r *backupReader) readPart(most int) ([]byte, error) {
 
 func (r *backupReader) readFull(b []byte) error {
 	_, err := io.ReadFull(r.in, b)
-	r.sum.Write(b)
+	_, _ = r.summing.Write(b) // Flush has the error
 	return readError(err)
 }
 
@@ -278,7 +291,7 @@ type summedBytes struct{ r *backupReader }
 func (s summedBytes) ReadByte() (byte, error) {
 	b, err := s.r.in.ReadByte()
 	if err == nil {
-		s.r.sum.Write([]byte{b})
+		_, _ = s.r.summing.Write([]byte{b})
 	}
 	return b, err
 }

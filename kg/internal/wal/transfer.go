@@ -15,7 +15,7 @@ type Frame struct {
 	Index uint64
 	Prev  [sha256.Size]byte // hash of the previous entry; zeros for entry 1
 	Hash  [sha256.Size]byte
-	Raw   []byte // the receiver may keep it
+	Raw   []byte
 }
 
 // ParseFrame checks the bytes of a frame, including its payload. Errors are ErrDamaged and
@@ -43,15 +43,18 @@ func (f Frame) Payload() ([]byte, error) {
 	return unpack(d)
 }
 
-// Frames yields the entries from … to in stored form, checked as by Read.
+// Frames yields the entries from … to in stored form, checked as by Read. Raw is valid until the
+// next one.
 func (l *Log) Frames(from, to uint64) iter.Seq2[Frame, error] {
 	return func(yield func(Frame, error) bool) {
 		in := l.newOrderedReader()
 		defer in.Close()
+		var raw, payload []byte
 		for index := from; index <= to; index++ {
-			f, hash, err := l.readFrameFrom(in, index, nil)
+			f, hash, err := l.readFrameFrom(in, index, raw)
 			if err == nil {
-				_, err = unpack(f)
+				payload, err = f.unpackInto(payload)
+				raw = f.raw
 			}
 			if err != nil {
 				yield(Frame{Index: index}, err)

@@ -1,6 +1,7 @@
 package wal_test
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"strings"
@@ -34,7 +35,7 @@ func TestFramesCarried(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if f, err = wal.ParseFrame(f.Raw); err != nil {
+				if f, err = wal.ParseFrame(bytes.Clone(f.Raw)); err != nil {
 					t.Fatal(err)
 				}
 				if batch = append(batch, f); len(batch) == 3 {
@@ -90,6 +91,7 @@ func TestFramesRefused(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		f.Raw = bytes.Clone(f.Raw)
 		all = append(all, f)
 	}
 	to, err := wal.Open(t.TempDir(), wal.Options{})

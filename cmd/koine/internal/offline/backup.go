@@ -99,23 +99,24 @@ func (c *BackupCommand) parseSince(ctx context.Context) (o kg.BackupOptions, err
 	return o, nil
 }
 
-// backupDirectory backs up the store of a data directory.
+// backupDirectory backs up the store of a data directory. Backup verifies the entries.
 func (c *BackupCommand) backupDirectory(ctx context.Context, t cli.Terminal, store *kg.Store, out io.Writer, o kg.BackupOptions) (kg.BackupInfo, error) {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	r, w := io.Pipe()
-	ended := make(chan error, 1)
-	go func() {
-		_, err := store.Maintenance().Backup(ctx, w, o)
-		ended <- err
-		w.CloseWithError(err)
-	}()
-	info, err := copyVerified(ctx, t, r, out)
-	r.CloseWithError(errors.New("the backup was aborted"))
-	if failed := <-ended; failed != nil {
-		err = failed // the cause: the reader only sees the pipe close
-	}
-	return info, err
+	p := newProgress(t, "backing up", io.MultiReader(), -1) // counts bytes written
+	defer p.finish()
+	return store.Maintenance().Backup(ctx, writerWithProgress{out, p}, o)
+}
+
+// writerWithProgress reports the bytes that are written.
+type writerWithProgress struct {
+	io.Writer
+	p *progress
+}
+
+func (w writerWithProgress) Write(b []byte) (n int, err error) {
+	n, err = w.Writer.Write(b)
+	w.p.read += int64(n)
+	w.p.report(n)
+	return n, err
 }
 
 // backupServer downloads a backup from a running server.
