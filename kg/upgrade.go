@@ -153,9 +153,10 @@ func (s *Store) moveHashedTerms(m index.Marker) (n uint64, err error) {
 }
 
 // rankTerms upgrades an index that may lack the keys of values (index.Marker): it adds one for each
-// term that is a number or a moment, and those that tell which kinds of literals a predicate has. The marker comes last: an older koine does not read these keys, and what a kill leaves
-// is written again by the next start. Without space the index is read and written as it is. The
-// caller is opening the store.
+// term that is a number or a moment, and those that tell which kinds of literals a predicate has.
+// The marker comes last: an older koine does not read these keys, and the next start writes again
+// those of an interrupted upgrade. Without space the index is read and written as it is. The caller
+// is opening the store.
 func (s *Store) rankTerms(m *index.Marker) (n uint64, err error) {
 	if s.unranked = m.Unranked; !s.unranked || s.hashedTerms || s.readsInPlace() {
 		return 0, nil

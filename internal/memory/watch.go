@@ -53,7 +53,7 @@ func watchPages(ctx context.Context, s Shares, mapped func() int64, releasePages
 		}
 		if begins || pages > s.Mapped {
 			releasePages()
-			before = 0 // what comes back is growth
+			before = 0 // pages that come back are growth
 		}
 		if begins {
 			releaseCaches()

@@ -11,9 +11,9 @@ import (
 	"koine/kg"
 )
 
-// valuedStore has properties whose values are mostly in the dictionary: decimals in urn:price, times
-// with an offset in urn:at, both with other values and texts in urn:mixed. hidden adds so many more
-// decimals and times, in statements that the callers do not see.
+// valuedStore has properties with values that are mostly in the dictionary: decimals in urn:price,
+// times with an offset in urn:at, both with other values and texts in urn:mixed. hidden adds so many
+// more decimals and times, in statements that the callers do not see.
 func valuedStore(t *testing.T, hidden int) *kg.Store {
 	t.Helper()
 	store, err := kg.Open(t.TempDir(), kg.Options{Governor: kg.Governor{Access: secretGraphs{}}, ReserveBytes: 1})

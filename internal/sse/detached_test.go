@@ -28,7 +28,7 @@ type detachable struct {
 	finished chan<- finish
 }
 
-// finish is what the owner of a request is told at the end of its stream.
+// finish is the report to the owner of a request at the end of its stream.
 type finish struct {
 	bytes   int64
 	failure error
@@ -85,7 +85,7 @@ func serveOneDetached(t *testing.T, s *sse.Server, options sse.StreamOptions, ev
 	return ts.URL, back, done
 }
 
-// The handler returns while the stream is open, whose client is told that the connection ends
+// The handler returns while the stream is open. The client is told that the connection ends
 // with it, and which Shutdown ends and waits for.
 func TestDetachedOutlivesItsHandler(t *testing.T) {
 	s := newServer(t, sse.Options{})
@@ -172,7 +172,7 @@ func TestDetachedEndsWithItsRequest(t *testing.T) {
 	}
 }
 
-// A panic of what the handler left to the stream's end reaches the owner of the request, and
+// A panic in the work that the handler left to the stream's end reaches the owner of the request, and
 // the place is given back.
 func TestDetachedEndPanics(t *testing.T) {
 	s := newServer(t, sse.Options{})
@@ -241,7 +241,7 @@ func TestDetachedDiscards(t *testing.T) {
 	}
 }
 
-// What cannot be detached is served until its end: HTTP/1.0 and HEAD, which have no chunks.
+// Requests that cannot be detached are served until their end: HTTP/1.0 and HEAD have no chunks.
 func TestNotDetached(t *testing.T) {
 	for _, c := range []struct{ request, body string }{
 		{"GET / HTTP/1.0\r\n\r\n", "data: x\n\n"},

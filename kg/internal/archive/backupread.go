@@ -185,7 +185,7 @@ type backupReader struct {
 	keepsEntries bool // the sink may retain them
 }
 
-// newBackupReader returns a reader whose summing is to be closed.
+// newBackupReader returns a reader. The caller closes its summing.
 func newBackupReader(r io.Reader) *backupReader {
 	sum := sha256.New()
 	return &backupReader{in: bufio.NewReaderSize(r, 1<<20), sum: sum, summing: NewAsyncWriter(sum)}

@@ -15,7 +15,7 @@ func RankKey(t base.Term, number uint64) []byte {
 	return keys.Ranked(byte(rank.Kind), rank.At, number)
 }
 
-// RankKeyOf is RankKey for the record of a term. It decodes only what may be a value.
+// RankKeyOf is RankKey for the record of a term. It decodes only records of possible values.
 func RankKeyOf(record []byte, number uint64) ([]byte, error) {
 	if len(record) == 0 || record[0] != base.FormXSD {
 		return nil, nil
