@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"koine/graph"
 	"koine/kg"
@@ -342,6 +343,46 @@ func TestMatchExplains(t *testing.T) {
 	}
 	if x.Steps[0].Operation != "scan" || x.Steps[0].Index == nil || x.Steps[0].Rows == 0 || read > x.StatementsRead || !strings.Contains(depths, "1") {
 		t.Errorf("got %+v", x)
+	}
+}
+
+// TestMatchReadsValuesInTheirOrder proves by the plans that ranges and orders of decimals, and of times
+// with an offset, read the values that they answer.
+func TestMatchReadsValuesInTheirOrder(t *testing.T) {
+	b := newBench(t, graph.Options{})
+	var patches []kg.Patch
+	for i := range 2000 {
+		post, at := iri(fmt.Sprint("post", i)), time.Date(2026, 3, 1, 10, i, 0, 0, time.FixedZone("", 2*60*60))
+		patches = append(patches, add(post, iri("price"), kg.Typed(fmt.Sprintf("%d.25", i), kg.XSDDecimal)),
+			add(post, iri("at"), kg.Typed(at.Format(time.RFC3339), kg.XSDDateTime)))
+	}
+	b.update(patches...)
+	for _, row := range []struct{ predicate, args, operation string }{
+		{"price", `filter: [{var: "v", value: {gte: 100, lt: 103}}]`, "range"},
+		{"at", `filter: [{var: "v", value: {gte: "2026-03-01T09:00:00Z", lt: "2026-03-01T09:03:00Z"}}]`, "range"},
+		{"price", `first: 3, orderBy: [{var: "v", direction: DESC}]`, "order"},
+		{"at", `first: 3, orderBy: [{var: "v"}]`, "order"},
+	} {
+		var data struct {
+			Match struct {
+				Nodes       []struct{ Values []any }
+				Explanation struct {
+					Steps []struct {
+						Operation      string
+						StatementsRead int
+					}
+				}
+			}
+		}
+		filter, args, ordered := "", row.args, strings.HasPrefix(row.args, "first")
+		if !ordered {
+			filter, args = ", "+row.args, "first: 10"
+		}
+		b.data(fmt.Sprintf(`{ match(pattern: {triples: [{s: "?s", p: "ex:%s", o: "?v"}]%s}, %s, explain: true) { nodes { values } explanation { steps { operation statementsRead } } } }`, row.predicate, filter, args), "", &data)
+		steps := data.Match.Explanation.Steps
+		if len(data.Match.Nodes) != 3 || len(steps) == 0 || steps[0].Operation != row.operation || steps[0].StatementsRead > 6 {
+			t.Errorf("%s, %s: %d rows by %+v, want 3 by %s", row.predicate, row.args, len(data.Match.Nodes), steps, row.operation)
+		}
 	}
 }
 

@@ -10,8 +10,8 @@ import (
 	"koine/internal/sse"
 )
 
-// handedOver is a request with a stream that outlives its handler. The later of the two ends the request. It refers neither to the request nor to the answer, so that
-// net/http can let go of both.
+// handedOver is a request with a stream that outlives its handler. The later of the two ends the
+// request. It refers neither to the request nor to the answer, so that net/http can let go of both.
 type handedOver struct {
 	running atomic.Int32 // of the handler and the stream; the one that leaves 0 calls end
 	end     func()       // set when the handler returns

@@ -70,8 +70,8 @@ func (st *Stream) ServeDetached(w http.ResponseWriter, r *http.Request, events i
 	return nil
 }
 
-// detacherOf returns the answer if the stream can be detached from it, or nil. A deadline of the request
-// ends a stream through its context only.
+// detacherOf returns the answer if the stream can be detached from it, or nil. A deadline of the
+// request ends a stream through its context only.
 func (st *Stream) detacherOf(w http.ResponseWriter, r *http.Request) Detacher {
 	if r.ProtoMajor != 1 || r.ProtoMinor < 1 || r.Method == http.MethodHead || st.request == nil {
 		return nil
