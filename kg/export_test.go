@@ -111,6 +111,9 @@ func (s *Store) IndexRows() ([]string, error) {
 	return rows, nil
 }
 
+// PruneStep is the number of intervals that a round of retention removes in a step.
+const PruneStep = pruneStep
+
 // StrayRows counts the rows that the index has in any order, of the present and the past,
 // of content of graphs that counts at no revision, and the graphs of which one is being
 // written.

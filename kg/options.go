@@ -142,7 +142,8 @@ type Options struct {
 	afterAppend func() error
 	// retainEvery is the interval of Retain; 0 derives it from History. For tests.
 	retainEvery time.Duration
-	// afterRetain is called with the name of each part of Retain after it, for fault tests.
+	// afterRetain is called with the name of each part of Retain after it, and with "step" after
+	// each step of a removal, for fault tests.
 	afterRetain func(part string)
 	// beforeApply sees the overlay before it reaches the index, for benchmarks.
 	beforeApply func(o *index.Overlay)

@@ -269,11 +269,17 @@ func (s *Store) replaceHead(h *head) {
 	s.mu.Unlock()
 }
 
-// runBetween makes the committer call fn between two groups, and waits for it.
+// runBetween makes the committer call fn between two groups, and waits for it. Updates wait
+// meanwhile: longestHold is the longest time of any.
 func (s *Store) runBetween(ctx context.Context, fn func() error) error {
 	done := make(chan error, 1)
 	select {
-	case s.between <- func() { done <- fn() }:
+	case s.between <- func() {
+		began := time.Now()
+		err := fn()
+		s.longestHold.Store(max(s.longestHold.Load(), int64(time.Since(began)))) // only the committer writes a longer one
+		done <- err
+	}:
 		return <-done
 	case <-s.stop:
 		return base.ErrClosed()

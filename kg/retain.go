@@ -43,6 +43,9 @@ type RetainReport struct {
 	Intervals uint64   // past intervals removed
 	Keys      uint64   // idempotency keys removed
 	Cut       bool     // the log was cut
+	// LongestHold is the longest time for which updates waited for a step of the round, or of
+	// another purge beside it.
+	LongestHold time.Duration
 	// Waits is how long the clock's time is not trusted yet: it went ahead of the elapsed
 	// time.
 	Waits time.Duration
@@ -52,14 +55,16 @@ type RetainReport struct {
 // store calls it from time to time. First the old revisions become unreadable for good. Then
 // statements that ended before leave the index, in small steps between updates. Then a
 // checkpoint is written and the log is cut. The next round continues an interrupted one.
-func (m Maintenance) Retain(ctx context.Context) (RetainReport, error) {
+func (m Maintenance) Retain(ctx context.Context) (r RetainReport, err error) {
 	s := m.s
 	s.retaining.Lock()
 	defer s.retaining.Unlock()
-	r := RetainReport{Oldest: s.oldestReadable()}
+	r = RetainReport{Oldest: s.oldestReadable()}
 	if s.options.History == 0 {
 		return r, nil
 	}
+	s.longestHold.Store(0)
+	defer func() { r.LongestHold = time.Duration(s.longestHold.Load()) }()
 	if e := s.refusedFor(); e != nil {
 		return r, e
 	}
@@ -70,7 +75,6 @@ func (m Maintenance) Retain(ctx context.Context) (RetainReport, error) {
 	}
 	r.Oldest = s.oldestReadable()
 	s.afterRetain("floor")
-	var err error
 	if r.Intervals, err = s.prunePast(ctx, r.Oldest); err != nil {
 		return r, err
 	}
@@ -254,6 +258,7 @@ func (s *Store) deleteKeys(ctx context.Context, step []bulkindex.KeyValue) error
 	if err := s.awaitQuiet(ctx); err != nil {
 		return err
 	}
+	defer s.afterRetain("step")
 	return s.runBetween(ctx, func() error { return s.deleteNow(step) })
 }
 
@@ -344,7 +349,7 @@ func (s *Store) retainLoop(ctx context.Context) error {
 			if err != nil && !s.isStopping() {
 				s.log.Warn("old history could not be removed", "error", err)
 			} else if r.Cut || r.Intervals > 0 || r.Keys > 0 {
-				s.log.Info("removed old history", "oldest revision", r.Oldest, "intervals", r.Intervals, "idempotency keys", r.Keys, "log cut", r.Cut)
+				s.log.Info("removed old history", "oldest revision", r.Oldest, "intervals", r.Intervals, "idempotency keys", r.Keys, "log cut", r.Cut, "longest hold", r.LongestHold)
 			}
 			timer.Reset(next)
 		case <-ctx.Done():

@@ -484,3 +484,38 @@ func TestRetainRefusals(t *testing.T) {
 		t.Errorf("Retain of a damaged store: %v", err)
 	}
 }
+
+// A round removes old values in steps of a bounded size, for each of which updates wait, and
+// reports the longest.
+func TestRetainHoldsUpdatesShortly(t *testing.T) {
+	t.Parallel()
+	clock, steps := new(atomic.Int64), 0
+	a := openStore(t, t.TempDir(), agingOptions(clock).WithFaults(kg.Faults{AfterRetain: func(part string) {
+		if part == "step" {
+			steps++
+		}
+	}}))
+	const values, subjects = 10, 300
+	for i := range values {
+		_, err := a.Update(within(t), kg.Meta{Principal: tester}, func(tx *kg.Tx) error {
+			for n := range subjects {
+				q := kg.Quad{Subject: kg.IRI(fmt.Sprint("urn:held:", n)), Predicate: kg.IRI("urn:value"), Object: kg.Integer(int64(i)), Graph: kg.DefaultGraph}
+				if err := tx.Apply(kg.Patch{Op: kg.Replace, Quad: q}); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	clock.Add(2 * int64(agingHistory/time.Hour))
+	r, err := a.Maintenance().Retain(within(t))
+	if err != nil || r.Intervals < (values-2)*subjects {
+		t.Fatalf("Retain: %+v, %v", r, err)
+	}
+	if want := int(r.Intervals) / kg.PruneStep; steps < want || r.LongestHold <= 0 {
+		t.Errorf("%d intervals were removed in %d steps, the longest of %s; want %d steps", r.Intervals, steps, r.LongestHold, want)
+	}
+}

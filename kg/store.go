@@ -66,8 +66,9 @@ type Store struct {
 	closeOnce sync.Once
 	closeErr  error
 
-	checkpointing sync.Mutex // held while a checkpoint is written
-	retaining     sync.Mutex // held by a round of Options.History; locked before checkpointing
+	checkpointing sync.Mutex   // held while a checkpoint is written
+	retaining     sync.Mutex   // held by a round of Options.History; locked before checkpointing
+	longestHold   atomic.Int64 // nanoseconds that a step of a round or a purge held the committer, since the round began
 
 	updateQueues updateQueues
 	// observers are written with mu held.
