@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"koine/internal/slowtest"
 	"koine/kg"
 )
 
@@ -78,6 +79,7 @@ func valueConditions() (list []ValueFilter) {
 // A list with a condition on values of the dictionary is the one that reading everything finds, with
 // all of these values looked up, and with more of them than are looked up.
 func TestValueLists(t *testing.T) {
+	slowtest.WithoutRace(t)
 	for _, more := range []int{0, kg.MaxPrefixed} {
 		t.Run(fmt.Sprint(more), func(t *testing.T) {
 			store := valuedStore(t, more)
@@ -148,6 +150,7 @@ func namesOf(t *testing.T, s *kg.Snapshot, ids []kg.ID) string {
 // A page in the order of values of the dictionary is the one that ranking all entities finds, in both
 // directions and from each cursor. Texts are before numbers in a descending order, which is ranked.
 func TestWalkedValues(t *testing.T) {
+	slowtest.WithoutRace(t)
 	store := valuedStore(t, 100)
 	walked := map[string]int{}
 	eachView(t, store, func(s *kg.Snapshot) {

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"koine/internal/query/valuespace"
+	"koine/internal/slowtest"
 	"koine/kg"
 )
 
@@ -113,6 +114,7 @@ func readSorted(t *testing.T, s *kg.Snapshot, predicate kg.ID, descending bool, 
 // A walk in the order of the dictionary returns the statements that sorting all of them returns, in the
 // order of their values, however much is read at once.
 func TestWalkOfDictionary(t *testing.T) {
+	slowtest.WithoutRace(t)
 	random := rand.New(rand.NewPCG(1, 2))
 	store := walkedStore(t, random)
 	const all = 1 << 20
