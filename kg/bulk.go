@@ -276,7 +276,7 @@ func (b *bulk) applyChange(c *Change, ids IDQuad) (bool, error) {
 		row.Commit |= bulkindex.BulkStood
 	} else {
 		b.deltas.CountStatement(&c.Quad, ids, 1)
-		b.index.AddValues(&c.Quad, ids)
+		b.index.AddUse(&c.Quad, ids)
 	}
 	if !had {
 		source, err := b.termID(base.AgentTerm(c.Assertion.Source))
@@ -763,7 +763,7 @@ func (b *bulk) replayCommit(c *Commit) error {
 		}
 		b.index.Chunk.Quads = append(b.index.Chunk.Quads, row)
 		b.deltas.CountStatement(&ch.Quad, row.IDs, 1)
-		b.index.AddValues(&ch.Quad, row.IDs)
+		b.index.AddUse(&ch.Quad, row.IDs)
 		b.countSource(source)
 	}
 	if err := b.indexCommit(c, c.Changes[0].After); err != nil {

@@ -335,8 +335,8 @@ func (c *checker) checkRank(record []byte, number uint64) error {
 	return nil
 }
 
-// checkValues checks that the order of the values has no other terms, and that the kinds of literals are
-// recorded for the predicates. With OtherValues recorded nothing depends on the other kinds.
+// checkValues checks that the order of the values has no other terms, and that the kinds of literals
+// are recorded for the predicates. Where OtherValues is recorded, nothing depends on the other kinds.
 func (c *checker) checkValues() error {
 	if c.s.unranked {
 		return nil
@@ -352,14 +352,14 @@ func (c *checker) checkValues() error {
 	if values != c.values {
 		c.addProblem("dictionary: %d numbers and times, %d in the order of the values", c.values, values)
 	}
-	return c.ranked.EachValue(c.kv, func(predicate ID, kind ValueKind) (more bool, err error) {
+	return c.ranked.EachUse(c.kv, func(use index.LiteralUse) (more bool, err error) {
 		recorded := func(kind ValueKind) bool {
-			found, failed := c.kv.Get(keys.Values(predicate, byte(kind)), func([]byte) error { return nil })
+			found, failed := c.kv.Get(keys.Values(use.Predicate, byte(kind)), func([]byte) error { return nil })
 			err = errors.Join(err, failed)
 			return found
 		}
-		if !recorded(kind) && !recorded(OtherValues) || err != nil {
-			t, _ := c.dict.Term(predicate)
+		if !recorded(use.Kind) && !recorded(OtherValues) || err != nil {
+			t, _ := c.dict.Term(use.Predicate)
 			c.addProblem("dictionary: a kind of the literals of %s is not recorded: %v", t, err)
 		}
 		return !recorded(OtherValues), c.ctx.Err()

@@ -190,7 +190,7 @@ func (s *Store) loadCheckpoint(path string) (err error) {
 	}
 	kv := s.newKV(math.MaxUint64)
 	defer kv.Close()
-	if err := w.recordValues(kv); err != nil {
+	if err := w.recordUses(kv); err != nil {
 		return err
 	}
 	return w.writeMarker(m, w.counted)

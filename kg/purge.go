@@ -270,14 +270,15 @@ func (s *Store) replaceHead(h *head) {
 }
 
 // runBetween makes the committer call fn between two groups, and waits for it. Updates wait
-// meanwhile: longestHold is the longest time of any.
+// meanwhile, and longestHold records for how long at most.
 func (s *Store) runBetween(ctx context.Context, fn func() error) error {
 	done := make(chan error, 1)
 	select {
 	case s.between <- func() {
 		began := time.Now()
 		err := fn()
-		s.longestHold.Store(max(s.longestHold.Load(), int64(time.Since(began)))) // only the committer writes a longer one
+		// Only the committer raises it.
+		s.longestHold.Store(max(s.longestHold.Load(), int64(time.Since(began))))
 		done <- err
 	}:
 		return <-done

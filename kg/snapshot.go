@@ -60,9 +60,9 @@ type Snapshot struct {
 	// local holds the terms behind the ids of LocalID, guarded by mu.
 	local map[ID]Term
 	// prefixes are the terms that were looked up by prefix, guarded by mu.
-	prefixes map[TermPrefix]*prefixed
+	prefixes map[TermPrefix]*foundTerms
 	// ranked are the terms that were looked up by value, guarded by mu.
-	ranked map[*ValueSet]*prefixed
+	ranked map[*ValueSet]*foundTerms
 	// runs are decoded runs of the store, nil for none.
 	runs *runCache
 }
@@ -594,12 +594,12 @@ const MaxPrefixed = 1 << 14
 // MaxPrefixedSubjects is MaxPrefixed for IRIs where all subjects would be read otherwise.
 const MaxPrefixedSubjects = 1 << 17
 
-// maxKeptPrefixes bounds the prefixes whose terms a snapshot keeps.
-const maxKeptPrefixes = 16
+// maxKeptLookups bounds the prefixes, and the sets of values, for which a snapshot keeps the terms.
+const maxKeptLookups = 16
 
-// prefixed are the ids of the dictionary's terms with a prefix, in order. They are incomplete if
-// there are more than most, or if the snapshot cannot tell.
-type prefixed struct {
+// foundTerms are the ids of the dictionary's terms with a prefix or among some values, in order.
+// They are incomplete if there are more than most, or if the snapshot cannot tell.
+type foundTerms struct {
 	ids      []ID
 	most     int
 	complete bool
@@ -607,7 +607,7 @@ type prefixed struct {
 
 // idsWith looks the terms with a prefix up, visible or not, if there are at most so many. What the
 // caller shows must not depend on whether they are complete.
-func (s *Snapshot) idsWith(p TermPrefix, most int) (*prefixed, error) {
+func (s *Snapshot) idsWith(p TermPrefix, most int) (*foundTerms, error) {
 	s.mu.Lock()
 	found := s.prefixes[p]
 	s.mu.Unlock()
@@ -621,16 +621,16 @@ func (s *Snapshot) idsWith(p TermPrefix, most int) (*prefixed, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.prefixes == nil {
-		s.prefixes = map[TermPrefix]*prefixed{}
+		s.prefixes = map[TermPrefix]*foundTerms{}
 	}
-	if _, kept := s.prefixes[p]; kept || len(s.prefixes) < maxKeptPrefixes {
+	if _, kept := s.prefixes[p]; kept || len(s.prefixes) < maxKeptLookups {
 		s.prefixes[p] = found
 	}
 	return found, nil
 }
 
-func (s *Snapshot) collectWith(p TermPrefix, most int) (*prefixed, error) {
-	none := &prefixed{most: most}
+func (s *Snapshot) collectWith(p TermPrefix, most int) (*foundTerms, error) {
+	none := &foundTerms{most: most}
 	records, complete := s.recordsWith(p)
 	if !complete || s.dict.Fresh != nil || s.dict.HashedTerms {
 		return none, nil
@@ -658,7 +658,7 @@ func (s *Snapshot) collectWith(p TermPrefix, most int) (*prefixed, error) {
 		}
 	}
 	slices.SortFunc(ids, ID.Compare)
-	return &prefixed{ids, most, true}, nil
+	return &foundTerms{ids, most, true}, nil
 }
 
 // withPrefix returns those of the ids that have the prefix.
@@ -697,13 +697,13 @@ func (s *Snapshot) recordsWith(p TermPrefix) (records [][]byte, complete bool) {
 	return records, len(languages) <= MaxLiteralKinds && len(datatypes) <= MaxLiteralKinds
 }
 
-// idsAmong looks the literals of the dictionary with some values up, visible or not, if there are at
-// most MaxPrefixed, and if no statement of the predicate has others that are selected. What the caller
-// shows must not depend on whether they are complete.
-func (s *Snapshot) idsAmong(v *ValueSet, predicate ID) (*prefixed, error) {
+// idsAmong looks up the literals of the dictionary among some values, visible or not. They are
+// complete if there are at most MaxPrefixed, and the predicate has no other literals that are
+// selected. The caller's answer must not depend on it.
+func (s *Snapshot) idsAmong(v *ValueSet, predicate ID) (*foundTerms, error) {
 	if v.Others {
-		if kinds, err := KindsOf(s, predicate); kinds[OtherValues] || err != nil {
-			return &prefixed{}, err
+		if kinds, err := LiteralKinds(s, predicate); kinds[OtherValues] || err != nil {
+			return &foundTerms{}, err
 		}
 	}
 	s.mu.Lock()
@@ -712,7 +712,7 @@ func (s *Snapshot) idsAmong(v *ValueSet, predicate ID) (*prefixed, error) {
 	if found != nil {
 		return found, nil
 	}
-	found = &prefixed{complete: HasRanks(s)}
+	found = &foundTerms{complete: HasRanks(s)}
 	for _, r := range v.Ranks {
 		if !found.complete {
 			break
@@ -730,21 +730,21 @@ func (s *Snapshot) idsAmong(v *ValueSet, predicate ID) (*prefixed, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.ranked == nil {
-		s.ranked = map[*ValueSet]*prefixed{}
+		s.ranked = map[*ValueSet]*foundTerms{}
 	}
-	if len(s.ranked) < maxKeptPrefixes {
+	if len(s.ranked) < maxKeptLookups {
 		s.ranked[v] = found
 	}
 	return found, nil
 }
 
-// HasRanks reports whether RankedLiterals and KindsOf know all statements of the snapshot. An index of
-// an older layout lacks their keys until it is upgraded.
+// HasRanks reports whether RankedLiterals and LiteralKinds know all statements of the snapshot. An
+// index of an older layout lacks their keys until it is upgraded.
 func HasRanks(s *Snapshot) bool { return s.dict.Fresh == nil && !s.dict.Unranked }
 
-// KindsOf returns, by ValueKind, whether a statement of the predicate, visible or not, may have a literal
-// of the dictionary of that kind as its object.
-func KindsOf(s *Snapshot, predicate ID) (kinds [len(base.ValueKinds)]bool, err error) {
+// LiteralKinds reports, by ValueKind, whether a statement of the predicate, visible or not, may have a
+// literal of the dictionary of that kind as its object.
+func LiteralKinds(s *Snapshot, predicate ID) (kinds [len(base.ValueKinds)]bool, err error) {
 	for _, kind := range base.ValueKinds {
 		kinds[kind] = !HasRanks(s)
 		if !kinds[kind] && err == nil {
@@ -760,8 +760,9 @@ type RankedLiteral struct {
 	ID ID
 }
 
-// RankedLiterals lists the literals of the dictionary with ranks in the range, in the order of these,
-// whether any statement that the view shows has them or not. more tells that there are more than so many.
+// RankedLiterals lists at most so many literals of the dictionary with ranks in the range, in the
+// order of the ranks, whether the view shows a statement with them or not. It reports whether there
+// are more.
 func RankedLiterals(s *Snapshot, r RankRange, most int) (list []RankedLiteral, more bool, err error) {
 	c := s.kv.Scan(keys.RankedFrom(byte(r.Kind), 0)[:2])
 	defer c.Close()
@@ -782,12 +783,12 @@ func RankedLiterals(s *Snapshot, r RankRange, most int) (list []RankedLiteral, m
 	return list, false, nil
 }
 
-// walkObjects prepares a walk over some objects of a predicate. Where the terms with the prefix or the
-// values are known, the walk steps over all others, else it reads and compares them: it returns the
-// same.
+// walkObjects prepares a walk over some objects of a predicate. Where the terms with the prefix, or
+// among the values, are complete, the walk steps over all others; else it reads and compares them.
+// Both return the same statements.
 func (s *Snapshot) walkObjects(o *Objects, predicate ID) (w objectWalk, err error) {
 	w = objectWalk{of: o, predicate: predicate, ranges: o.Ranges}
-	var found *prefixed
+	var found *foundTerms
 	switch {
 	case o.Prefix != nil:
 		found, err = s.idsWith(*o.Prefix, MaxPrefixed)

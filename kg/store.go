@@ -66,9 +66,11 @@ type Store struct {
 	closeOnce sync.Once
 	closeErr  error
 
-	checkpointing sync.Mutex   // held while a checkpoint is written
-	retaining     sync.Mutex   // held by a round of Options.History; locked before checkpointing
-	longestHold   atomic.Int64 // nanoseconds that a step of a round or a purge held the committer, since the round began
+	checkpointing sync.Mutex // held while a checkpoint is written
+	retaining     sync.Mutex // held by a round of Options.History; locked before checkpointing
+	// longestHold is the longest time in nanoseconds for which a step of a round or a purge held the
+	// committer, since the round began.
+	longestHold atomic.Int64
 
 	updateQueues updateQueues
 	// observers are written with mu held.

@@ -199,7 +199,7 @@ func (s *Store) writeRanks(m index.Marker) (n uint64, err error) {
 			progress.report(done)
 		}
 	}
-	if err := w.recordValues(kv); err != nil {
+	if err := w.recordUses(kv); err != nil {
 		return 0, err
 	}
 	if err := errors.Join(s.options.upgradeStep("ranked"), w.commit()); err != nil {
@@ -211,15 +211,15 @@ func (s *Store) writeRanks(m index.Marker) (n uint64, err error) {
 	return n, w.writeMarker(m, false)
 }
 
-// recordValues writes the keys of keys.Values for the statements of kv.
-func (w *indexTxn) recordValues(kv index.KV) error {
-	return w.ranked.EachValue(kv, func(predicate ID, kind ValueKind) (bool, error) {
-		return w.setKey(keys.Values(predicate, byte(kind)), []byte{}), w.err
+// recordUses writes the keys of the uses that the statements of kv make of their objects.
+func (w *indexTxn) recordUses(kv index.KV) error {
+	return w.ranked.EachUse(kv, func(use index.LiteralUse) (bool, error) {
+		return w.setKey(use.Key(), []byte{}), w.err
 	})
 }
 
-// setRank writes the key by which a term with this record is found in the order of the values, if it is
-// a number or a moment.
+// setRank writes the key of a term with this record in the order of the values, if it is a number or
+// a moment.
 func (w *indexTxn) setRank(record []byte, number uint64) (ranked bool, err error) {
 	key, err := index.RankKeyOf(record, number)
 	if err != nil || key == nil {

@@ -13,7 +13,7 @@ import (
 // handedOver is a request with a stream that outlives its handler. The later of the two ends the
 // request. It refers neither to the request nor to the answer, so that net/http can let go of both.
 type handedOver struct {
-	running atomic.Int32 // of the handler and the stream; the one that leaves 0 calls end
+	running atomic.Int32 // of the handler and the stream; the later of the two calls end
 	end     func()       // set when the handler returns
 	bytes   int64        // of the body; set when the stream ends
 	failure error        // the same: a panic at its end
@@ -31,11 +31,11 @@ func (w *response) Detach() (conn net.Conn, ended func(bytes int64, failure erro
 	w.handed = h
 	return conn, func(bytes int64, failure error) {
 		h.bytes, h.failure = bytes, failure
-		h.leave()
+		h.endHalf()
 	}, nil
 }
 
-func (h *handedOver) leave() {
+func (h *handedOver) endHalf() {
 	if h.running.Add(-1) == 0 {
 		h.end()
 	}
@@ -58,7 +58,7 @@ func (s *Server) endRequest(w *response, r *http.Request, end func()) {
 		a.bytes += h.bytes
 		s.logAnswer(a, began)
 	}
-	h.leave()
+	h.endHalf()
 }
 
 // stackOf returns where a stream panicked.

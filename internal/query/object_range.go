@@ -18,14 +18,14 @@ func (f *ValueFilter) objects() (all *kg.Objects) {
 		{f.Gt, valuespace.Value.From}, {f.Gte, valuespace.Value.From},
 	} {
 		if o, err := parseOperand(c.raw); err == nil {
-			all = all.Narrow(o.cover(c.cover))
+			all = all.Narrow(o.coverBy(c.cover))
 		}
 	}
 	if f.In != nil && len(f.In) <= maxRangedOperands {
 		var among []*kg.Objects
 		for _, raw := range f.In {
 			if o, err := parseOperand(raw); err == nil {
-				among = append(among, o.cover(valuespace.Value.Equal))
+				among = append(among, o.coverBy(valuespace.Value.Equal))
 			}
 		}
 		all = all.Narrow(kg.Unite(among...))
@@ -50,8 +50,8 @@ func labelObjects(f *StringFilter) *kg.Objects {
 // longer ones are compared.
 const maxRangedOperands = 1000
 
-// cover returns the values that an operand may compare with.
-func (o *operand) cover(by func(valuespace.Value) *kg.Objects) *kg.Objects {
+// coverBy returns the values that an operand may compare with.
+func (o *operand) coverBy(by func(valuespace.Value) *kg.Objects) *kg.Objects {
 	if o.Kind != valuespace.KindText || !o.hasMoment {
 		return by(o.Value)
 	}

@@ -278,7 +278,7 @@ func (r *patternReader) readValue(g *pattern.Group, t *pattern.Triple, in *Tripl
 		return kg.AsError(err).At("value")
 	}
 	equal := comparison{operand: o, holds: isZero}
-	objects := o.cover(valuespace.Value.Equal)
+	objects := o.coverBy(valuespace.Value.Equal)
 	byText := o.Kind == valuespace.KindText && !o.hasMoment
 	equals := func(l kg.Term) bool { return equal.testValue(valuespace.Of(l)) }
 	if in.Datatype != nil && o.Kind == valuespace.KindText {

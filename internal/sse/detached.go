@@ -58,7 +58,7 @@ func (st *Stream) ServeDetached(w http.ResponseWriter, r *http.Request, events i
 	st.begin(out, w)
 	if d.conn, d.finish, err = owner.Detach(); err != nil {
 		d.finish = func(int64, error) {}
-		d.run() // net/http writes the rest
+		d.serveToEnd() // net/http writes the rest
 		return nil
 	}
 	st.followEndings()
@@ -66,7 +66,7 @@ func (st *Stream) ServeDetached(w http.ResponseWriter, r *http.Request, events i
 	st.request = nil
 	out.takeConn(d.conn)
 	go d.watchClient()
-	go d.run()
+	go d.serveToEnd()
 	return nil
 }
 
@@ -102,8 +102,8 @@ type detached struct {
 	stopDeadline func() bool
 }
 
-// run serves the stream to its end. Shutdown waits for it.
-func (d *detached) run() {
+// serveToEnd serves the stream to its end. Shutdown waits for it.
+func (d *detached) serveToEnd() {
 	st := d.stream
 	defer st.server.removeStream(st)
 	reason := st.end(st.writeEvents(d.events))

@@ -35,10 +35,10 @@ func streamRanked(s *kg.Snapshot, predicate kg.ID, ranks kg.RankRange, descendin
 	return &rankedChunks{snapshot: s, predicate: predicate, left: ranks, descending: descending, bounds: most, width: 1, many: fewRanked}
 }
 
-// pull returns the next statement. It returns false at the end, and after it gave up.
-func (c *rankedChunks) pull() (row Row, more bool, err error) {
+// nextRow returns the next statement. It returns false at the end, and after it gave up.
+func (c *rankedChunks) nextRow() (row Row, more bool, err error) {
 	if len(c.rows) == 0 {
-		if err = c.read(); err != nil || len(c.rows) == 0 {
+		if err = c.readChunk(); err != nil || len(c.rows) == 0 {
 			return row, false, err
 		}
 	}
@@ -46,8 +46,8 @@ func (c *rankedChunks) pull() (row Row, more bool, err error) {
 	return row, true, nil
 }
 
-// read reads the next rows, up to so many.
-func (c *rankedChunks) read() error {
+// readChunk reads the next rows, at most c.many.
+func (c *rankedChunks) readChunk() error {
 	c.rows = nil
 	w := c.snapshot.Sweep()
 	defer w.Close()
@@ -104,8 +104,8 @@ func (c *rankedChunks) readRows(w *kg.Sweep, most int) error {
 	return w.Err()
 }
 
-// readTied reads the rows of the first of the literals, which are several of equal values. They are sorted
-// by their ids.
+// readTied reads the rows of the first of the literals, which are several of equal values, in the
+// order of their ids.
 func (c *rankedChunks) readTied(w *kg.Sweep) error {
 	tied, err := valuesOf(c.snapshot, c.literals[0])
 	if err != nil {
@@ -227,8 +227,8 @@ func (c *rankedChunks) readRank(at uint64) ([]kg.RankedLiteral, error) {
 	return list, err
 }
 
-// nextDescending is nextRanked for the ranks before those that were read: it looks for a span with
-// some literals in it, as objectChunks does.
+// nextDescending is nextRanked for the ranks before those that were read. The index is read forward
+// only, so it looks for a span of ranks with some literals in it, as objectChunks does for ids.
 func (c *rankedChunks) nextDescending() ([]kg.RankedLiteral, error) {
 	crowded, known := uint64(0), false // from this rank on there are too many
 	for !c.ended {

@@ -108,15 +108,16 @@ func newWalk(s *kg.Snapshot, predicate kg.ID, descending bool, from *valuespace.
 	return w, nil
 }
 
-// addNumbered adds streams of the literals of the dictionary. It returns the kinds of values in ids that
-// can be merged with them, nil if there is no order. unordered tells that there is such a stream.
+// addNumbered adds streams of the literals of the dictionary. It returns the kinds of values in ids
+// that can be merged with them, nil if there is no order. unordered reports that there is a stream
+// of values without an order already.
 func (w *Walk) addNumbered(s *kg.Snapshot, predicate kg.ID, from *valuespace.Value, unordered bool) ([]inlineKind, error) {
 	if few, err := w.addSorted(s, predicate, from); err != nil {
 		return nil, err
 	} else if few {
 		return inlineKinds, nil
 	}
-	has, err := kg.KindsOf(s, predicate)
+	has, err := kg.LiteralKinds(s, predicate)
 	if err != nil || has[kg.OtherValues] && w.descending || !kg.HasRanks(s) {
 		return nil, err
 	}
@@ -191,7 +192,7 @@ func (w *Walk) addRanked(s *kg.Snapshot, predicate kg.ID, kind valuespace.Kind, 
 		}
 	}
 	ranked := streamRanked(s, predicate, ranks, w.descending, w.bounds)
-	w.streams = append(w.streams, &valueStream{pull: ranked.pull, ranked: ranked})
+	w.streams = append(w.streams, &valueStream{pull: ranked.nextRow, ranked: ranked})
 }
 
 func (w *Walk) comesBefore(a, b *valueStream) bool {
@@ -272,7 +273,7 @@ func (w *Walk) addSorted(s *kg.Snapshot, predicate kg.ID, from *valuespace.Value
 	}
 	sorted := &rankedChunks{snapshot: s, predicate: predicate, descending: w.descending, ended: true, many: fewRanked, bounds: w.bounds}
 	sorted.addLiterals(literals)
-	w.streams = append(w.streams, &valueStream{pull: sorted.pull, ranked: sorted})
+	w.streams = append(w.streams, &valueStream{pull: sorted.nextRow, ranked: sorted})
 	return true, nil
 }
 

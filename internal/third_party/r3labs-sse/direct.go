@@ -57,7 +57,7 @@ func (d *Direct) Written() int64 { return d.written }
 func (d *Direct) Send(ev *Event) error {
 	buffer := blocks.Get().(*[]byte)
 	block := ev.AppendTo(append((*buffer)[:0], chunkSize...))
-	err := d.write(block)
+	err := d.writeBlock(block)
 	if cap(block) <= maxPooledBlock {
 		*buffer = block
 		blocks.Put(buffer)
@@ -65,8 +65,8 @@ func (d *Direct) Send(ev *Event) error {
 	return err
 }
 
-// write writes a block that follows room for the size of a chunk.
-func (d *Direct) write(block []byte) (err error) {
+// writeBlock writes a block that follows room for the size of a chunk.
+func (d *Direct) writeBlock(block []byte) (err error) {
 	if d.conn != nil {
 		return d.writeChunk(block)
 	}

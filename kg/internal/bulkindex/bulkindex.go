@@ -26,7 +26,7 @@ type BulkIndex struct {
 	first   base.Revision // revision of Values[0]
 	number  uint64        // number of the first term
 	kinds   map[string]struct{}
-	values  map[string]struct{} // keys of index.ValuesKey
+	uses    map[index.LiteralUse]struct{}
 	Chunk   chunk
 	runs    [len(keys.Orders)][]*extsort.Run
 	numbers []*extsort.Run  // terms by number, in sequence
@@ -105,7 +105,7 @@ func NewBulkIndex(o BulkIndexOptions, first base.Revision, number uint64) *BulkI
 	sorting := extsort.Options{Dir: o.Dir, Bytes: o.SortBytes}
 	return &BulkIndex{
 		o: o, first: first, number: number,
-		kinds: make(map[string]struct{}), values: make(map[string]struct{}),
+		kinds: make(map[string]struct{}), uses: make(map[index.LiteralUse]struct{}),
 		Chunk: chunk{terms: bulkTerms{first: number}},
 		terms: extsort.New(context.Background(), sorting),
 		pairs: extsort.New(context.Background(), sorting),
@@ -136,11 +136,10 @@ func (b *BulkIndex) AddTerm(t base.Term, record []byte) {
 	}
 }
 
-// AddValues records the kind of a statement's object for its predicate.
-func (b *BulkIndex) AddValues(q *base.Quad, ids base.IDQuad) {
-	key := index.ValuesKey(q, ids)
-	if _, known := b.values[string(key)]; !known && key != nil {
-		b.values[string(key)] = struct{}{}
+// AddUse records the use that a statement makes of its object.
+func (b *BulkIndex) AddUse(q *base.Quad, ids base.IDQuad) {
+	if use, ok := index.LiteralUseOf(q, ids); ok {
+		b.uses[use] = struct{}{}
 	}
 }
 

@@ -264,8 +264,8 @@ func (w *bulkWriter) writeCounts(cat *index.Catalogue, out *badger.IngestWriter)
 	for of := range w.b.kinds {
 		list = append(list, KeyValue{index.LiteralKindKey(base.LiteralOfKind("", of)), index.NoValue})
 	}
-	for key := range w.b.values {
-		list = append(list, KeyValue{[]byte(key), index.NoValue})
+	for use := range w.b.uses {
+		list = append(list, KeyValue{use.Key(), index.NoValue})
 	}
 	slices.SortFunc(list, func(a, b KeyValue) int { return bytes.Compare(a.Key, b.Key) })
 	for _, k := range list {

@@ -33,7 +33,7 @@ type IndexWriter struct {
 	// first, with numbers from firstNewNumber on. At most maxNewQuads are listed.
 	newQuads       []base.IDQuad
 	firstNewNumber uint64
-	values         []valuesOf          // whose keys were written; at most maxNewQuads
+	uses           []LiteralUse        // recorded in the commit at hand; at most maxNewQuads
 	lastState      encodedState        // the state that was encoded last
 	lastChanged    base.SubjectInGraph // the last subject whose LastChange was written, in the commit at hand
 	// lastSubject and LastGraph are the terms that were resolved last. Consecutive patches
@@ -130,7 +130,7 @@ func NewIndexWriter(o *Overlay, base KV, cache *TermCache, nextNumber uint64) *I
 func (w *IndexWriter) DiscardCommit() {
 	w.Deltas.Clear()
 	w.lastSource, w.lastState, w.lastChanged = sourceKey{}, encodedState{}, base.SubjectInGraph{}
-	w.values = w.values[:0]
+	w.uses = w.uses[:0]
 	w.lastSubject, w.LastGraph = Resolved{}, Resolved{}
 	w.newQuads, w.firstNewNumber = w.newQuads[:0], w.Dictionary.Fresh.Next
 }
@@ -338,32 +338,22 @@ func (w *IndexWriter) writeNewStatement(q *base.Quad, ids base.IDQuad) {
 		}
 	}
 	w.Deltas.CountStatement(q, ids, 1)
-	w.recordValues(q, ids)
+	w.recordUse(q, ids)
 	if ids.Subject.IsNumbered() && ids.Subject.Number() >= w.firstNewNumber && len(w.newQuads) < maxNewQuads {
 		w.newQuads = append(w.newQuads, ids)
 	}
 }
 
-// recordValues writes the key of ValuesKey, once for each.
-func (w *IndexWriter) recordValues(q *base.Quad, ids base.IDQuad) {
-	if ids.Object.Tag() != keys.TagLiteral {
+// recordUse writes the key of the use that a statement makes of its object.
+func (w *IndexWriter) recordUse(q *base.Quad, ids base.IDQuad) {
+	use, ok := LiteralUseOf(q, ids)
+	if !ok || slices.Contains(w.uses, use) {
 		return
 	}
-	rank, _ := base.RankOf(q.Object)
-	of := valuesOf{ids.Predicate, rank.Kind}
-	if slices.Contains(w.values, of) {
-		return
+	w.Overlay.Put(string(use.Key()), nil)
+	if len(w.uses) < maxNewQuads {
+		w.uses = append(w.uses, use)
 	}
-	w.Overlay.Put(string(keys.Values(of.predicate, byte(of.kind))), nil)
-	if len(w.values) < maxNewQuads {
-		w.values = append(w.values, of)
-	}
-}
-
-// valuesOf is a predicate with a kind of its objects.
-type valuesOf struct {
-	predicate base.ID
-	kind      base.ValueKind
 }
 
 // WriteGeneration writes a statement of a generation that is not current yet. Source

@@ -27,15 +27,24 @@ func RankKeyOf(record []byte, number uint64) ([]byte, error) {
 	return RankKey(t, number), nil
 }
 
-// ValuesKey returns the key that records the kind of the object for the predicate of a statement, nil if
-// the object is no literal of the dictionary.
-func ValuesKey(q *base.Quad, ids base.IDQuad) []byte {
+// LiteralUse is a predicate with a kind of literals of the dictionary that its statements have.
+type LiteralUse struct {
+	Predicate base.ID
+	Kind      base.ValueKind
+}
+
+// LiteralUseOf returns the use by a statement. It reports false if the object is no literal of the
+// dictionary.
+func LiteralUseOf(q *base.Quad, ids base.IDQuad) (LiteralUse, bool) {
 	if ids.Object.Tag() != keys.TagLiteral {
-		return nil
+		return LiteralUse{}, false
 	}
 	rank, _ := base.RankOf(q.Object)
-	return keys.Values(ids.Predicate, byte(rank.Kind))
+	return LiteralUse{ids.Predicate, rank.Kind}, true
 }
+
+// Key returns the key that records the use.
+func (u LiteralUse) Key() []byte { return keys.Values(u.Predicate, byte(u.Kind)) }
 
 // numberSet is a set of dictionary numbers, by pages of bits.
 type numberSet map[uint64]*[pageNumbers / 64]uint64
@@ -43,7 +52,7 @@ type numberSet map[uint64]*[pageNumbers / 64]uint64
 // pageNumbers is the number of dictionary numbers in a page.
 const pageNumbers = 1 << 12
 
-func (s *numberSet) add(number uint64) {
+func (s *numberSet) addNumber(number uint64) {
 	page := (*s)[number/pageNumbers]
 	if page == nil {
 		if *s == nil {
@@ -55,7 +64,7 @@ func (s *numberSet) add(number uint64) {
 	page[number%pageNumbers/64] |= 1 << (number % 64)
 }
 
-func (s numberSet) has(number uint64) bool {
+func (s numberSet) hasNumber(number uint64) bool {
 	page := s[number/pageNumbers]
 	return page != nil && page[number%pageNumbers/64]&(1<<(number%64)) != 0
 }
@@ -65,25 +74,25 @@ type RankedTerms [len(base.ValueKinds)]numberSet
 
 func (r *RankedTerms) kindOf(number uint64) base.ValueKind {
 	for kind := range r {
-		if r[kind].has(number) {
+		if r[kind].hasNumber(number) {
 			return base.ValueKind(kind)
 		}
 	}
 	return base.OtherValues
 }
 
-// EachValue calls fn with each predicate and kind of its literals of the dictionary that the statements
-// of kv, of the present and the past, have. It leaves out the rest of a predicate if fn returns false.
-func (r *RankedTerms) EachValue(kv KV, fn func(predicate base.ID, kind base.ValueKind) (bool, error)) error {
+// EachUse calls fn with each use that the statements of kv, of the present and the past, make of
+// literals of the dictionary. It passes over the rest of a predicate if fn returns false.
+func (r *RankedTerms) EachUse(kv KV, fn func(LiteralUse) (bool, error)) error {
 	for _, o := range [...]keys.Order{keys.POSG, keys.POSG.Past()} {
-		if err := r.eachIn(kv, o, fn); err != nil {
+		if err := r.eachUseIn(kv, o, fn); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (r *RankedTerms) eachIn(kv KV, o keys.Order, fn func(base.ID, base.ValueKind) (bool, error)) error {
+func (r *RankedTerms) eachUseIn(kv KV, o keys.Order, fn func(LiteralUse) (bool, error)) error {
 	c := kv.Scan([]byte{byte(o)})
 	defer c.Close()
 	var predicate base.ID
@@ -110,7 +119,7 @@ func (r *RankedTerms) eachIn(kv KV, o keys.Order, fn func(base.ID, base.ValueKin
 			continue
 		}
 		told[kind] = true
-		if more, err := fn(predicate, kind); err != nil {
+		if more, err := fn(LiteralUse{predicate, kind}); err != nil {
 			return err
 		} else if !more {
 			c.Seek(objectsFrom(o, predicate, 0xff))
@@ -127,6 +136,6 @@ func objectsFrom(o keys.Order, predicate base.ID, tag byte) []byte {
 // Add adds the term with a key of RankKey.
 func (r *RankedTerms) Add(key []byte) {
 	if kind, _, number, ok := keys.ParseRanked(key); ok {
-		r[kind].add(number)
+		r[kind].addNumber(number)
 	}
 }
