@@ -220,7 +220,7 @@ func (b *backup) writeTo(ctx context.Context, out *backupWriter, o *BackupOption
 			return err
 		}
 		if done++; done == total && hex.EncodeToString(f.Hash[:]) != b.info.ToHash {
-			return b.s.noteDamage(base.ErrLogDamaged(fmt.Errorf("entry %d is not the one that was the newest", f.Index)))
+			return b.s.noteDamage(base.ErrLogDamaged(fmt.Errorf("entry %d has another hash than when the backup began", f.Index)))
 		}
 		if o.Progress != nil && (done%archive.ProgressInterval == 0 || done == total) {
 			o.Progress(done, total)

@@ -259,6 +259,20 @@ func TestBackupOfDamagedStore(t *testing.T) {
 	}
 }
 
+// The chain of entries in a backup ends with the hash in its header.
+func TestBackupEndsWithTheNewestEntry(t *testing.T) {
+	t.Parallel()
+	s := openStore(t, t.TempDir(), tinyLog())
+	newWorker(26, "w").work(t, s, 6)
+	_, info := backupOf(t, s, kg.BackupOptions{})
+	if err := s.BackupUpTo(within(t), info.ToHash); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.BackupUpTo(within(t), info.FromHash); kg.CodeOf(err) != kg.CodeLogDamaged {
+		t.Errorf("with another hash: %v, want LOG_DAMAGED", err)
+	}
+}
+
 // A restore detects every corrupted byte of a backup.
 func TestFlippedByteOfBackup(t *testing.T) {
 	t.Parallel()

@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"math"
 	"path/filepath"
@@ -109,6 +110,19 @@ func (s *Store) IndexRows() ([]string, error) {
 		c.Close()
 	}
 	return rows, nil
+}
+
+// BackupUpTo writes a backup for which the newest entry had a hash when it began.
+func (s *Store) BackupUpTo(ctx context.Context, hash string) error {
+	b, err := s.beginBackup(ctx, BackupOptions{})
+	if err != nil {
+		return err
+	}
+	defer b.close()
+	b.info.ToHash = hash
+	out := newBackupWriter(io.Discard)
+	err = b.writeTo(ctx, out, &BackupOptions{})
+	return errors.Join(err, out.writeEnd(err))
 }
 
 // PruneStep is the number of intervals that a round of retention removes in a step.
