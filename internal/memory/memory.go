@@ -68,7 +68,7 @@ func Divide(total int64) Shares {
 	case total >= 1<<30:
 		s.Memtables = 5
 	}
-	s.Heap = total - s.Mapped - total/12 // the growth of the heap before it is collected, and of pages before they are given back
+	s.Heap = total - s.Mapped - total/12 // the growth of the heap before it is collected
 	return s
 }
 

@@ -28,30 +28,3 @@ func TestWatch(t *testing.T) {
 		synctest.Wait()
 	})
 }
-
-// Pages that grow are looked at every pagesEvery, and others every pagesRest.
-func TestWatchLooksWhilePagesGrow(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		ctx, stop := context.WithCancel(t.Context())
-		var pages, growth, looks atomic.Int64
-		mapped := func() int64 { looks.Add(1); return pages.Add(growth.Load()) }
-		go watchPages(ctx, Shares{Mapped: 1 << 40}, mapped, func() {}, func() {})
-		time.Sleep(10 * pagesRest)
-		looks.Store(0)
-		time.Sleep(10 * pagesRest)
-		synctest.Wait()
-		if n := looks.Load(); n < 9 || n > 11 {
-			t.Errorf("%d looks in ten times pagesRest", n)
-		}
-		growth.Store(1)
-		time.Sleep(2 * pagesRest)
-		looks.Store(0)
-		time.Sleep(10 * pagesEvery)
-		synctest.Wait()
-		if n := looks.Load(); n < 9 || n > 11 {
-			t.Errorf("%d looks in ten times pagesEvery at pages that grow", n)
-		}
-		stop()
-		synctest.Wait()
-	})
-}

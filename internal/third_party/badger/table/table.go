@@ -118,6 +118,7 @@ type cheapIndex struct {
 	OnDiskSize        uint32
 	BloomFilterLength int
 	OffsetsLength     int
+	StaleDataSize     uint32 // asked of all tables of a level at once
 }
 
 func (t *Table) cheapIndex() *cheapIndex {
@@ -515,6 +516,7 @@ func (t *Table) initIndex() (*fb.BlockOffset, error) {
 		KeyCount:          index.KeyCount(),
 		UncompressedSize:  index.UncompressedSize(),
 		OnDiskSize:        index.OnDiskSize(),
+		StaleDataSize:     index.StaleDataSize(),
 		OffsetsLength:     index.OffsetsLength(),
 		BloomFilterLength: index.BloomFilterLength(),
 	}
@@ -712,7 +714,7 @@ func (t *Table) IndexSize() int {
 func (t *Table) Size() int64 { return int64(t.tableSize) }
 
 // StaleDataSize is the amount of stale data (that can be dropped by a compaction )in this SST.
-func (t *Table) StaleDataSize() uint32 { return t.fetchIndex().StaleDataSize() }
+func (t *Table) StaleDataSize() uint32 { return t.cheapIndex().StaleDataSize }
 
 // Smallest is its smallest key, or nil if there are none
 func (t *Table) Smallest() []byte { return t.smallest }
