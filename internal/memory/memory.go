@@ -55,7 +55,7 @@ func Divide(total int64) Shares {
 		Memtable:  16 << 20,
 		Memtables: 2,
 		Table:     2 << 20,
-		Blocks:    total / 6,
+		Blocks:    total / 8,
 		Terms:     1 << (bits.Len64(uint64(min(total/(3<<10), 1<<20))) - 1),
 		Commits:   min(total/16, 64<<20),
 		Received:  min(max(total/2, 32<<20), 256<<20),
