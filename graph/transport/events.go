@@ -47,14 +47,19 @@ func (h *Handler) serveEvents(w http.ResponseWriter, r *http.Request, req operat
 	}
 	events := h.failureStream(refused)
 	if f != nil {
-		defer f.close()
 		f.transport = transportEvents
+		f.sendProgress = func(result *operation.Result) { stream.Send(h.nextEvent(result, true)) }
 		// Inside a snapshot there is none: an interrupted snapshot can only be started again.
 		start = h.positionToken(f.sentPosition())
 		events = h.eventStream(stream.Context(), f)
 	}
-	if err := stream.Serve(w, r, events); err != nil {
-		h.reportEnd(r.Context(), err, sse.End{Transport: transportEvents, Method: f.rootField(), Position: position})
+	ctx := context.WithoutCancel(r.Context()) // the request may end before the stream
+	err = stream.ServeDetached(w, r, events, func(reason error) {
+		f.close()
+		h.reportEnd(ctx, reason, sse.End{Transport: transportEvents, Method: f.rootField(), Position: position})
+	})
+	if err != nil {
+		f.close()
 		refuseStream(w, err)
 	}
 }
@@ -131,6 +136,18 @@ func (h *Handler) failureStream(refused *operation.Result) iter.Seq2[sse.Event, 
 
 // nextEvent returns the event of a result. A resumable one has an id.
 func (h *Handler) nextEvent(result *operation.Result, resumable bool) sse.Event {
+	if !isSharedResponse(result) {
+		return h.encodeNext(result, resumable)
+	}
+	if e, ok := h.shared.find(result); ok {
+		return e
+	}
+	e := h.encodeNext(result, resumable)
+	h.shared.keep(result, e)
+	return e
+}
+
+func (h *Handler) encodeNext(result *operation.Result, resumable bool) sse.Event {
 	e := sse.Event{Name: "next", Data: h.appendResponse(nil, result)}
 	if resumable {
 		e.ID = h.positionToken(result.Position)

@@ -3,6 +3,7 @@ package transport_test
 import (
 	"bufio"
 	"context"
+	"fmt"
 	"net/http"
 	"strings"
 	"sync"
@@ -126,6 +127,46 @@ func TestStreamsTellWhereTheyAre(t *testing.T) {
 	w.want("event: next\ndata: {\"data\":{\"e\":{\"__typename\":\"Progress\",\"revision\":1,\"position\":\"<head>\"}},\"extensions\":{\"revision\":1,\"position\":\"<head>\"}}\n\n")
 	b.update(add(iri("none"), iri("p"), kg.Integer(1)))
 	w.want(strings.Replace(changed, `"revision":1`, `"revision":2`, 1))
+}
+
+// The handler returns while a stream is open, which keeps its subscription until its end.
+func TestStreamsOutliveTheirHandlers(t *testing.T) {
+	b := newBench(t, graph.Options{})
+	server := b.serve(t, transport.Options{}, sse.Options{})
+	w := b.stream(t, server.URL, following("latest"), nil)
+	eventually(t, "the handler returns", func() bool { return b.returned.Load() == 1 })
+	if n := b.store.Stats().Watchers; n != 1 {
+		t.Fatalf("%d watchers after the return of the handler, want 1", n)
+	}
+	b.update(add(iri("s"), iri("p"), kg.Integer(1)))
+	w.want(changed)
+	w.cancel()
+	b.settle()
+}
+
+// An event is encoded once for the streams that show the same of it, and never for a stream that
+// shows something else, however often they change places.
+func TestStreamsShareEvents(t *testing.T) {
+	b := newBench(t, graph.Options{})
+	server := b.serve(t, transport.Options{UpToDateEvery: time.Hour}, sse.Options{})
+	with := func(selection string) string {
+		return `subscription { e: statementChanged(resume: "latest") { ... on StatementChange { ` + selection + ` } } }`
+	}
+	var same, other []*wire
+	for range 3 {
+		same = append(same, b.stream(t, server.URL, with("op statement { object { ... on Literal { value } } }"), map[string]string{"Last-Event-Id": ""}))
+		other = append(other, b.stream(t, server.URL, with("op statement { subject { iri } }"), nil))
+	}
+	for i := range 200 {
+		at := b.update(add(iri("s"), iri("p"), kg.Integer(int64(i))))
+		extensions := fmt.Sprintf(`"extensions":{"revision":%d,"position":"%s"}`, at.Revision, b.store.FormatPosition(at.Position))
+		for _, w := range same {
+			w.want(fmt.Sprintf("id: <head>\nevent: next\ndata: {\"data\":{\"e\":{\"op\":\"add\",\"statement\":{\"object\":{\"value\":%d}}}},%s}\n\n", i, extensions))
+		}
+		for _, w := range other {
+			w.want(fmt.Sprintf("event: next\ndata: {\"data\":{\"e\":{\"op\":\"add\",\"statement\":{\"subject\":{\"iri\":\"%ss\"}}}},%s}\n\n", ex, extensions))
+		}
+	}
 }
 
 // gate is an access policy that stops the reader at its first look, until it

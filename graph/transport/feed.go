@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"iter"
 	"runtime/debug"
+	"sync"
 	"time"
 
 	"github.com/vektah/gqlparser/v2/ast"
@@ -34,6 +35,16 @@ type feed struct {
 	subscription  Subscription       // nil for a query or mutation
 	stop          context.CancelFunc // cancels the subscription's context
 	releaseStream func()             // releases a slot among the streams; nil for none
+	// sendProgress sends the result of UpToDate while allSteps waits for the next one. A
+	// goroutine of its own calls it. nil sends none.
+	sendProgress func(*operation.Result)
+
+	// mu is held while a result is sent, so that they are sent one at a time and in the order
+	// of their positions. It guards the fields below.
+	mu       sync.Mutex
+	told     kg.Position // up to which results were sent
+	toldAt   time.Time
+	progress *time.Timer // calls tellProgress; nil when the operation has ended
 }
 
 // beginFeed executes a query or mutation, or establishes a subscription. It
@@ -137,8 +148,11 @@ func outcomeOf(result *operation.Result) string {
 
 func panicError(value any) error { return fmt.Errorf("panic: %v\n%s", value, debug.Stack()) }
 
-// close releases the resources of the operation.
+// close releases the resources of the operation. A nil feed has none.
 func (f *feed) close() {
+	if f == nil {
+		return
+	}
 	if f.subscription != nil {
 		f.stop()
 		f.subscription.Close()
@@ -174,61 +188,103 @@ func (f *feed) allSteps(ctx context.Context) iter.Seq2[step, error] {
 			yield(step{result: f.result}, nil)
 			return
 		}
-		told := f.sentPosition()
-		for result, err := range guardPanics(f.followResults(ctx)) {
+		for result, err := range guardPanics(f.followResults) {
 			if err != nil {
-				yield(f.endStep(ctx, err, told))
+				yield(f.endStep(ctx, err))
 				return
 			}
 			if !yield(step{result: result}, nil) {
 				return
 			}
-			told = result.Position
 		}
 	}
 }
 
-// followResults yields the results of a subscription. While nothing matches, it
-// regularly yields the position scanned to, so that a client that reconnects
-// much later need not start over.
-func (f *feed) followResults(ctx context.Context) iter.Seq2[operation.Result, error] {
-	return func(yield func(operation.Result, error) bool) {
-		pulling, stop := context.WithCancel(ctx)
-		events, wait := pullEvents(pulling, f.subscription.Events())
-		defer wait()
-		defer stop()
-		defer f.stop() // before the wait: the log may be idle
-		every := f.handler.options.UpToDateEvery
-		ticker := time.NewTicker(every)
-		defer ticker.Stop()
-		told := f.sentPosition()
-		for {
-			select {
-			case e, ok := <-events:
-				if !ok || !yield(e.event.Result, e.err) || e.err != nil {
-					return
-				}
-				told = e.event.Position
-				close(e.sent)
-				ticker.Reset(every)
-			case <-ticker.C:
-				if at := f.sentPosition(); at.Compare(told) > 0 {
-					told = at
-					if !yield(f.subscription.UpToDate().Result, nil) {
-						return
-					}
-				}
-			}
+// followResults yields the results of a subscription. While nothing matches, the
+// position scanned to is regularly sent, so that a client that reconnects much later
+// need not start over.
+func (f *feed) followResults(yield func(operation.Result, error) bool) {
+	defer f.endProgress()
+	f.startProgress()
+	for e, err := range f.subscription.Events() {
+		if !f.yieldResult(&e, err, yield) {
+			return
 		}
 	}
+}
+
+// yieldResult yields the result of an event and reports whether to continue.
+func (f *feed) yieldResult(e *operation.Event, err error, yield func(operation.Result, error) bool) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if !yield(e.Result, err) || err != nil {
+		f.stopProgress()
+		return false
+	}
+	f.told, f.toldAt = e.Position, time.Now()
+	return true
+}
+
+// startProgress begins to send progress.
+func (f *feed) startProgress() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.told, f.toldAt = f.sentPosition(), time.Now()
+	if f.sendProgress != nil {
+		f.progress = time.AfterFunc(f.handler.options.UpToDateEvery, f.tellProgress)
+	}
+}
+
+// endProgress waits for progress that is being sent. None is sent afterwards.
+func (f *feed) endProgress() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.stopProgress()
+}
+
+// stopProgress must be called with f.mu held.
+func (f *feed) stopProgress() {
+	if f.progress != nil {
+		f.progress.Stop()
+		f.progress = nil
+	}
+}
+
+// tellProgress sends the position scanned to if nothing was sent for the interval. It has the
+// goroutine of a timer, where a panic would end the process: it ends the progress only.
+func (f *feed) tellProgress() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	defer func() {
+		if p := recover(); p != nil {
+			f.handler.engine.Present(panicError(p)) // it logs
+			f.stopProgress()
+		}
+	}()
+	if f.progress == nil {
+		return
+	}
+	every := f.handler.options.UpToDateEvery
+	wait := every - time.Since(f.toldAt)
+	if wait <= 0 {
+		wait = every
+		if at := f.sentPosition(); at.Compare(f.told) > 0 {
+			f.told, f.toldAt = at, time.Now()
+			e := f.subscription.UpToDate()
+			f.sendProgress(&e.Result)
+		}
+	}
+	f.progress.Reset(wait)
 }
 
 // endStep returns the last step of a subscription. Resync is an ordinary result.
 // Any other end is an error with the position from which a client may resume.
-func (f *feed) endStep(ctx context.Context, err error, told kg.Position) (step, error) {
+// No progress is being sent meanwhile.
+func (f *feed) endStep(ctx context.Context, err error) (step, error) {
 	if ctx.Err() != nil {
 		return step{}, err
 	}
+	told := f.told
 	if at := f.sentPosition(); at.Compare(told) > 0 {
 		told = at
 	}
@@ -248,38 +304,6 @@ func (f *feed) endStep(ctx context.Context, err error, told kg.Position) (step, 
 	}
 	f.handler.streams.ReportEnd(caller.With(ctx, f.caller), end)
 	return last, nil
-}
-
-// pulled is an element of a sequence read by another goroutine.
-type pulled struct {
-	event operation.Event
-	err   error
-	sent  chan struct{} // the consumer closes it when the event was sent
-}
-
-// pullEvents reads the sequence in a goroutine, and reads an element only after the
-// one before was sent. It ends with ctx. wait waits for its end.
-func pullEvents(ctx context.Context, seq iter.Seq2[operation.Event, error]) (events <-chan pulled, wait func()) {
-	out := make(chan pulled)
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		defer close(out)
-		for e, err := range guardPanics(seq) {
-			p := pulled{e, err, make(chan struct{})}
-			select {
-			case out <- p:
-			case <-ctx.Done():
-				return
-			}
-			select {
-			case <-p.sent:
-			case <-ctx.Done():
-				return
-			}
-		}
-	}()
-	return out, func() { <-done }
 }
 
 // guardPanics yields a panic of the sequence as its last error: in a goroutine it

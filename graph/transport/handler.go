@@ -32,6 +32,7 @@ type Handler struct {
 	schema, answer http.Handler // compressing handlers
 	reservations   *reservations
 	sockets        *ws.Server
+	shared         sharedResponses
 }
 
 // NewHandler returns a handler. Its streams end with the server Deps.Streams.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -37,10 +38,28 @@ func (b *bench) serveWith(t *testing.T, h http.Handler) *httptest.Server {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		ctx := caller.With(r.Context(), caller.Caller{Principal: kg.Principal{ID: kg.CanonicalAgent(r.Header.Get("X-Agent-ID")), Method: "open"}})
-		h.ServeHTTP(w, r.WithContext(ctx))
+		h.ServeHTTP(detachable{w, b}, r.WithContext(ctx))
+		b.returned.Add(1)
 	}))
 	t.Cleanup(server.Close)
 	return server
+}
+
+// detachable is an answer whose stream outlives its handler, as those of httpd.
+type detachable struct {
+	http.ResponseWriter
+	bench *bench
+}
+
+func (d detachable) Unwrap() http.ResponseWriter { return d.ResponseWriter }
+
+func (d detachable) Detach() (net.Conn, func(int64, error), error) {
+	conn, _, err := http.NewResponseController(d.ResponseWriter).Hijack()
+	return conn, func(_ int64, failure error) {
+		if failure != nil {
+			d.bench.t.Error(failure)
+		}
+	}, err
 }
 
 // exchange is a request and its expected answer.

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -29,6 +30,8 @@ type bench struct {
 	store  *kg.Store
 	engine *graph.Engine
 	log    *logBuffer
+
+	returned atomic.Int32 // handlers
 }
 
 func newBench(t testing.TB, options graph.Options, configure ...func(*kg.Options)) *bench {

@@ -13,6 +13,7 @@ import (
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
 	"koine/internal/caller"
+	"koine/internal/operation"
 	"koine/internal/sse"
 	"koine/internal/throttle"
 	"koine/kg"
@@ -31,6 +32,7 @@ type reservations struct {
 // reservation is a stream, or a reserved one. It has a slot among the streams
 // from the beginning, so it is counted and shut down with them.
 type reservation struct {
+	handler    *Handler
 	token      string
 	owner      caller.Caller
 	slot       *sse.Stream
@@ -59,7 +61,7 @@ func newReservations(h *Handler) *reservations {
 func (all *reservations) addReservation(ctx context.Context) (*reservation, error) {
 	ctx, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	r := &reservation{
-		token: rand.Text(), owner: caller.From(ctx), cancel: cancel, out: make(chan event),
+		handler: all.handler, token: rand.Text(), owner: caller.From(ctx), cancel: cancel, out: make(chan event),
 		operations: newOperations(all.handler.options.MaxOperations),
 	}
 	all.mu.Lock()
@@ -171,24 +173,31 @@ func (r *reservation) eventStream() iter.Seq2[sse.Event, error] {
 func (r *reservation) playFeed(op *running, f *feed) {
 	defer r.operations.endOperation(op)
 	defer f.close()
+	f.sendProgress = func(result *operation.Result) { r.sendResult(op, result) }
 	for s, err := range f.allSteps(op.ctx) {
 		if err != nil { // the operation was stopped, or the reservation ended
 			return
 		}
-		payload := f.handler.appendResponse(nil, &s.result)
-		if len(payload)+maxEnvelope > f.handler.streams.MaxEventBytes() {
-			// The original would end the stream for all operations.
-			payload = append(appendErrors([]byte(`{"errors":`), eventTooLarge()), '}')
-			s.failed = true
-		}
-		if !r.send(op, "next", payload, false) {
+		fits, sent := r.sendResult(op, &s.result)
+		if !sent {
 			return
 		}
-		if s.failed {
+		if s.failed || !fits {
 			break
 		}
 	}
 	r.send(op, "complete", nil, true)
+}
+
+// sendResult sends a result, or an error in its place if its event would be too large.
+func (r *reservation) sendResult(op *running, result *operation.Result) (fits, sent bool) {
+	payload := r.handler.appendResponse(nil, result)
+	fits = len(payload)+maxEnvelope <= r.handler.streams.MaxEventBytes()
+	if !fits {
+		// The original would end the stream for all operations.
+		payload = append(appendErrors([]byte(`{"errors":`), eventTooLarge()), '}')
+	}
+	return fits, r.send(op, "next", payload, false)
 }
 
 func (r *reservation) send(op *running, name string, payload json.RawMessage, last bool) bool {

@@ -210,6 +210,7 @@ func (s *socket) runOperation(op *running, m message) {
 	}
 	defer f.close()
 	f.transport = transportSocket
+	f.sendProgress = func(result *operation.Result) { s.send(frame{h.nextMessage(m.id, result), op, false}) }
 	for step, err := range f.allSteps(op.ctx) {
 		switch {
 		case err != nil: // the operation was stopped, or the socket ended

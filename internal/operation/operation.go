@@ -51,7 +51,10 @@ type Result struct {
 	// Kind is the kind of operation executed; "" if execution did not start.
 	Kind ast.Operation
 	// Data is GraphQL's `data`; nil if there is none.
-	Data   json.RawMessage
+	Data json.RawMessage
+	// Shared reports that results for other streams may have the same Data, which must not
+	// be changed.
+	Shared bool
 	Errors gqlerror.List
 	// Cuts are the places at which a budget ended a list, up to MaxCuts.
 	Cuts []Cut

@@ -62,6 +62,7 @@ func TestDetached(t *testing.T) {
 		"TestProducerPanic": TestProducerPanic, "TestClientGone": TestClientGone, "TestMaxEventBytes": TestMaxEventBytes,
 		"TestOutlivesTimeouts": TestOutlivesTimeouts, "TestSlowConsumer": TestSlowConsumer, "TestStalledForGood": TestStalledForGood,
 		"TestResumeAcrossRestart": TestResumeAcrossRestart, "TestLargestEvent": TestLargestEvent, "TestSwarm": TestSwarm,
+		"TestSend": TestSend, "TestSendBesideTheIterator": TestSendBesideTheIterator,
 	} {
 		t.Run(name, test)
 	}

@@ -15,7 +15,7 @@ import (
 )
 
 // Stream is one response of Server-Sent Events. Server.Open makes it; one
-// goroutine, that of the HTTP handler, calls its methods.
+// goroutine, that of the HTTP handler, calls its methods, but for Send.
 type Stream struct {
 	server  *Server
 	options StreamOptions
@@ -158,6 +158,29 @@ func (st *Stream) writeEvent(event Event) error {
 	}
 	st.mu.Lock()
 	defer st.mu.Unlock()
+	return st.writeLocked(event)
+}
+
+// Send writes an event beside those of the iterator. Any goroutine may call it. An event that
+// comes before the stream is served, or after its end, is not written: Send returns ErrUsed, or
+// the reason of the end.
+func (st *Stream) Send(event Event) error {
+	if err := st.checkEvent(event); err != nil {
+		return err
+	}
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	if reason := st.endReason(); reason != nil {
+		return reason
+	}
+	if st.out == nil {
+		return ErrUsed
+	}
+	return st.writeLocked(event)
+}
+
+// writeLocked writes an event; st.mu is held.
+func (st *Stream) writeLocked(event Event) error {
 	if st.options.IDs || !event.isPosition() {
 		if !st.out.sendBlock(event.toLibrary(st.options.IDs)) {
 			return st.endReason()

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -262,5 +263,82 @@ func TestOutlivesTimeouts(t *testing.T) {
 				t.Errorf("got %q and %v, want %q", body, err, want)
 			}
 		})
+	}
+}
+
+// Send writes beside the iterator while the stream is served, and at no other time; what it wrote
+// last is where the client resumes.
+func TestSend(t *testing.T) {
+	s := newServer(t, sse.Options{})
+	opened, ended := make(chan *sse.Stream, 1), make(chan error, 1)
+	first, stop := make(chan bool), errors.New("enough")
+	ts := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		st, err := s.Open(r.Context(), sse.StreamOptions{IDs: true, Last: lastEvent})
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		if err := st.Send(sse.Event{Data: []byte("early")}); err != sse.ErrUsed {
+			t.Errorf("before the stream: got %v, want %v", err, sse.ErrUsed)
+		}
+		serveStream(st, w, r, func(yield func(sse.Event, error) bool) {
+			if yield(sse.Event{ID: "1", Data: []byte("first")}, nil) {
+				opened <- st
+				<-first
+				yield(sse.Event{}, stop)
+			}
+		}, func(err error) { ended <- err })
+	}))
+	resp := open(t, ts, "/")
+	st := receive(t, opened, "stream")
+	if err := st.Send(sse.Event{Data: []byte("a\rb")}); !errors.Is(err, sse.ErrMalformed) {
+		t.Errorf("a malformed event: got %v", err)
+	}
+	if err := st.Send(sse.Event{ID: "2", Data: []byte("beside")}); err != nil {
+		t.Error(err)
+	}
+	close(first)
+	if err := receive(t, ended, "end"); err != stop {
+		t.Errorf("got %v, want %v", err, stop)
+	}
+	if err := st.Send(sse.Event{Data: []byte("late")}); err != stop {
+		t.Errorf("after the end: got %v, want %v", err, stop)
+	}
+	if body, err := io.ReadAll(resp.Body); err != nil || string(body) != "id: 1\ndata: first\n\nid: 2\ndata: beside\n\nevent: end\ndata: enough 2\n\n" {
+		t.Errorf("got %q, %v", body, err)
+	}
+}
+
+// Events of several goroutines are whole blocks.
+func TestSendBesideTheIterator(t *testing.T) {
+	const each = 500
+	s := newServer(t, sse.Options{})
+	ts := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		st, err := s.Open(r.Context(), sse.StreamOptions{})
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		serveStream(st, w, r, func(yield func(sse.Event, error) bool) {
+			var beside sync.WaitGroup
+			defer beside.Wait()
+			for range 3 {
+				beside.Go(func() {
+					for range each {
+						if err := st.Send(sse.Event{Name: "beside", Data: []byte("x")}); err != nil {
+							t.Error(err)
+						}
+					}
+				})
+			}
+			for range each {
+				yield(sse.Event{Data: []byte("y")}, nil)
+			}
+		}, func(error) {})
+	}))
+	_, body := get(t, ts.URL)
+	beside, own := strings.Count(body, "event: beside\ndata: x\n\n"), strings.Count(body, "data: y\n\n")
+	if beside != 3*each || own != each || len(body) != beside*len("event: beside\ndata: x\n\n")+own*len("data: y\n\n") {
+		t.Errorf("%d and %d events in %d bytes", beside, own, len(body))
 	}
 }

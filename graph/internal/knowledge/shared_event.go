@@ -86,15 +86,17 @@ func (s *sharedResults) find(e *operation.Event) json.RawMessage {
 	return at.data
 }
 
-// keep keeps the result of an event that was written without reading the store.
-func (s *sharedResults) keep(e *operation.Event, result *operation.Result) {
+// keep keeps the result of an event that was written without reading the store. It reports
+// whether it did.
+func (s *sharedResults) keep(e *operation.Event, result *operation.Result) bool {
 	if s == nil || !operation.IsShared(e) || len(result.Errors) > 0 || len(result.Data) > maxSharedResult {
-		return
+		return false
 	}
 	at := s.placeOf(e)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	*at = sharedResult{e.Changes[0], e.Position, slices.Clip(result.Data)}
+	return true
 }
 
 // isSelfContained reports whether the plan's events are written from the change alone, without

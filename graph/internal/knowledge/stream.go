@@ -168,10 +168,10 @@ func (s *Stream) Resync(err *kg.Error) operation.Result {
 // skipped. An error in ends ends the subscription.
 func (s *Stream) eventResult(e *operation.Event) (result operation.Result, told bool, ends error) {
 	if data := s.plan.results.find(e); data != nil {
-		return operation.Result{Data: data, Position: e.Position}, true, nil
+		return operation.Result{Data: data, Shared: true, Position: e.Position}, true, nil
 	}
 	if result, told, ends = s.writeEvent(e); told && ends == nil {
-		s.plan.results.keep(e, &result)
+		result.Shared = s.plan.results.keep(e, &result)
 	}
 	return result, told, ends
 }
