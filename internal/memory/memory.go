@@ -25,6 +25,10 @@ const (
 // program is the size of the binary's own pages, which the system reads from its file.
 const program = 48 << 20
 
+// growth is by how much more than a twelfth of the memory the heap grows, and pages are read from
+// files, before they are collected or given back, when much is written.
+const growth = 16 << 20
+
 // small is the memory below which the store writes more often, to have less in memory.
 const small = 320 << 20
 
@@ -55,7 +59,7 @@ func Divide(total int64) Shares {
 		Memtable:  16 << 20,
 		Memtables: 2,
 		Table:     2 << 20,
-		Blocks:    total / 8,
+		Blocks:    total / 12,
 		Terms:     1 << (bits.Len64(uint64(min(total/(3<<10), 1<<20))) - 1),
 		Commits:   min(total/16, 64<<20),
 		Received:  min(max(total/2, 32<<20), 256<<20),
@@ -64,11 +68,11 @@ func Divide(total int64) Shares {
 	switch {
 	case total < small:
 		s.Memtable, s.Memtables, s.Table = 8<<20, 1, 1<<20
-		s.Blocks, s.Terms, s.Commits = total/12, s.Terms/2, total/32
+		s.Terms, s.Commits = s.Terms/2, total/32
 	case total >= 1<<30:
-		s.Memtables = 5
+		s.Memtables, s.Blocks = 5, total/8
 	}
-	s.Heap = total - s.Mapped - total/12 // the growth of the heap before it is collected
+	s.Heap = total - s.Mapped - total/12 - growth
 	return s
 }
 

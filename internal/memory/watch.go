@@ -14,9 +14,9 @@ const (
 	restAmount = 4 << 20
 )
 
-// pagesEvery is how often the pages of mapped files are looked at. Publishing reads up to 40 MiB of
-// them in a second.
-const pagesEvery = 200 * time.Millisecond
+// pagesEvery is how often the pages of mapped files are looked at. Publishing reads up to 20 MiB of
+// them in 200 ms.
+const pagesEvery = 50 * time.Millisecond
 
 // Watch looks at the memory of the process until ctx is done. It calls releasePages for pages of
 // mapped files, which the system has in its page cache, when they are beyond their share. When

@@ -43,7 +43,7 @@ func (c column) valueAt(i uint32) uint64 {
 
 // appendValue adds a number. A column is as wide as its largest number.
 func (c *column) appendValue(n uint64) {
-	if need := max((bits.Len64(n)+7)/8, 1); need > c.width {
+	if need := widthOf(n); need > c.width {
 		c.widenTo(need)
 	}
 	switch c.width {
@@ -57,6 +57,12 @@ func (c *column) appendValue(n uint64) {
 		}
 	}
 }
+
+// widthOf returns the width of a column whose largest number is n.
+func widthOf(n uint64) int { return max((bits.Len64(n)+7)/8, 1) }
+
+// reservedColumn returns an empty column with room for numbers of a width.
+func reservedColumn(n, width int) column { return column{width, make([]byte, 0, n*width)} }
 
 func (c *column) widenTo(width int) {
 	old := *c
@@ -80,18 +86,4 @@ func (x ids) idAt(i uint32) (id kg.ID) {
 	}
 	binary.BigEndian.PutUint64(id[1:], x.values.valueAt(i))
 	return id
-}
-
-func (x *ids) appendID(id kg.ID) {
-	n := x.values.countValues()
-	switch {
-	case n == 0:
-		x.tags = append(x.tags, id[0])
-	case len(x.tags) == n && n > 1 || id[0] != x.tags[0]:
-		for len(x.tags) < n { // so far one stands for all
-			x.tags = append(x.tags, x.tags[0])
-		}
-		x.tags = append(x.tags, id[0])
-	}
-	x.values.appendValue(binary.BigEndian.Uint64(id[1:]))
 }

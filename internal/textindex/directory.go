@@ -136,10 +136,14 @@ func (x *Index) mergeInFile(list []*segment) (*segment, error) {
 	name := x.names.reserveName(x.dir, "segment")
 	path := filepath.Join(x.dir, name)
 	err := sealed.WriteFileFrom(path, func(to io.Writer) error {
+		sp, err := newSpool(x.dir)
+		if err != nil {
+			return err
+		}
 		out := bufio.NewWriterSize(to, 1<<20)
 		w := newSegmentWriter(&imageWriter{out: out})
-		mergeInto(w, list)
-		return errors.Join(w.finishSegment(), out.Flush())
+		mergeInto(w, list, sp)
+		return errors.Join(w.finishSegment(), sp.close(), out.Flush())
 	})
 	var s *segment
 	if err == nil {

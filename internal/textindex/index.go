@@ -245,7 +245,7 @@ func (x *Index) mergeRange(list []*segment, first int) {
 }
 
 // largeMerge is how many texts are merged in a file rather than in memory.
-const largeMerge = 1 << 18
+const largeMerge = 1 << 16
 
 // mergeSegments returns one segment of several. A large one is in a file at once.
 func (x *Index) mergeSegments(list []*segment) *segment {
@@ -258,5 +258,5 @@ func (x *Index) mergeSegments(list []*segment) *segment {
 			return s
 		} // the next Save tells of a disk that is full
 	}
-	return writeSegment(func(w *segmentWriter) { mergeInto(w, list) })
+	return writeSegment(func(w *segmentWriter) { mergeInto(w, list, nil) })
 }

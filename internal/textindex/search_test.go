@@ -78,7 +78,7 @@ func (w *world) change(random *rand.Rand, n int) {
 		if random.IntN(12) == 0 { // as if there were many
 			w.index.flushPending()
 			if random.IntN(3) == 0 && len(w.index.segments) > 2 {
-				w.index.segments = append(w.index.segments[:1:1], writeSegment(func(to *segmentWriter) { mergeInto(to, w.index.segments[1:]) }))
+				w.index.segments = append(w.index.segments[:1:1], writeSegment(func(to *segmentWriter) { mergeInto(to, w.index.segments[1:], nil) }))
 			}
 		}
 	}

@@ -16,11 +16,13 @@ import (
 type segmentWriter struct {
 	out *imageWriter
 
-	orders, first, subject, group, length column
-	named, object                         ids
-	last                                  Subject
-	groups                                []group
-	numbers                               map[group]uint32 // of groups, by graph and predicate
+	orders, first, subject columnWriter
+	named, object          idWriter
+	group, length          column
+	texts                  textStarts
+	last                   Subject
+	groups                 []group
+	numbers                map[group]uint32 // of groups, by graph and predicate
 
 	terms  dictionaryWriter
 	list   postingList
@@ -32,10 +34,31 @@ func newSegmentWriter(out *imageWriter) *segmentWriter {
 	return &segmentWriter{out: out, numbers: map[group]uint32{}, lists: map[listHash]uint64{}}
 }
 
+// reserve makes room for the texts of a merge, so that no column grows. With a spool, what the
+// postings do not need is in its file.
+func (w *segmentWriter) reserve(list []*segment, sp *spool) {
+	texts, groups, lengths := 0, 0, 1
+	for _, s := range list {
+		texts += int(s.textCount() - s.gone)
+		groups += len(s.groups)
+		lengths = max(lengths, s.length.width)
+	}
+	for _, c := range []*columnWriter{&w.orders, &w.named.values, &w.object.values} {
+		c.reserve(texts, 8, sp)
+	}
+	w.first.reserve(texts+1, widthOf(uint64(texts)), sp)
+	w.subject.reserve(texts, widthOf(uint64(texts)), sp)
+	w.group = reservedColumn(texts, widthOf(uint64(groups)))
+	w.length = reservedColumn(texts, lengths)
+	w.texts.reserve(texts)
+}
+
 // addText adds a text behind the last one.
 func (w *segmentWriter) addText(subject Subject, ref Ref, words uint32) {
-	doc := uint32(w.length.countValues())
-	if doc == 0 || w.last != subject {
+	doc := w.length.countValues()
+	isNew := doc == 0 || w.last != subject
+	w.texts.add(isNew, doc == 0 || w.last.Order != subject.Order)
+	if isNew {
 		w.last = subject
 		w.orders.appendValue(subject.Order)
 		w.named.appendID(subject.ID)
@@ -48,7 +71,7 @@ func (w *segmentWriter) addText(subject Subject, ref Ref, words uint32) {
 		w.numbers[g] = number
 		w.groups = append(w.groups, g)
 	}
-	w.subject.appendValue(uint64(w.orders.countValues() - 1))
+	w.subject.appendValue(uint64(w.orders.count - 1))
 	w.group.appendValue(uint64(number))
 	w.object.appendID(ref.Object)
 	w.length.appendValue(uint64(words))
@@ -56,18 +79,51 @@ func (w *segmentWriter) addText(subject Subject, ref Ref, words uint32) {
 	w.groups[number].words += uint64(words)
 }
 
-// orderOf returns the order of a text's subject.
-func (w *segmentWriter) orderOf(doc uint32) uint64 {
-	return w.orders.valueAt(uint32(w.subject.valueAt(doc)))
+// textStarts tells where a subject, and an order of subjects, begin among the texts: what the
+// postings need to know of their subjects, in two bits for each text.
+type textStarts struct {
+	count           uint32
+	subject, orders []uint64
 }
 
-// textsOf returns how many texts a subject has.
-func (w *segmentWriter) textsOf(subject uint32) uint32 {
-	end := w.length.countValues()
-	if int(subject)+1 < w.first.countValues() {
-		end = int(w.first.valueAt(subject + 1))
+func (t *textStarts) reserve(texts int) {
+	t.subject, t.orders = make([]uint64, 0, texts/64+1), make([]uint64, 0, texts/64+1)
+}
+
+func (t *textStarts) add(subject, order bool) {
+	if t.count%64 == 0 {
+		t.subject, t.orders = append(t.subject, 0), append(t.orders, 0)
 	}
-	return uint32(end) - uint32(w.first.valueAt(subject))
+	if subject {
+		t.subject[t.count/64] |= 1 << (t.count % 64)
+	}
+	if order {
+		t.orders[t.count/64] |= 1 << (t.count % 64)
+	}
+	t.count++
+}
+
+func hasStart(bits []uint64, doc uint32) bool { return bits[doc/64]&(1<<(doc%64)) != 0 }
+
+// anyStart reports whether one of the texts behind one, up to another, begins something.
+func anyStart(bits []uint64, behind, upTo uint32) bool {
+	for doc := upTo; doc > behind; doc-- { // most often the last does
+		if hasStart(bits, doc) {
+			return true
+		}
+	}
+	return false
+}
+
+// sameSubject reports whether two texts, the earlier first, are of one subject.
+func (t *textStarts) sameSubject(a, b uint32) bool { return !anyStart(t.subject, a, b) }
+
+// sameOrder reports whether the subjects of two texts, the earlier first, have one order.
+func (t *textStarts) sameOrder(a, b uint32) bool { return !anyStart(t.orders, a, b) }
+
+// isOneOfSeveral reports whether the subject of a text has others.
+func (t *textStarts) isOneOfSeveral(doc uint32) bool {
+	return !hasStart(t.subject, doc) || doc+1 < t.count && !hasStart(t.subject, doc+1)
 }
 
 // blockSize is how many texts a block of postings has. It has more if they are of one
@@ -80,7 +136,6 @@ type postingList struct {
 	touched []uint32 // groups with texts
 	inBlock uint32   // texts of the last block
 	last    uint32
-	subject uint32 // of the last text
 	blocks  []byte // the entries of full blocks
 	impacts []byte
 	front   frontier // of the last block
@@ -118,7 +173,7 @@ const maxImpacts = 6
 // addPosting adds a text with the term; the caller appends the positions to w.list.data.
 func (w *segmentWriter) addPosting(doc, times uint32) {
 	l := &w.list
-	if l.inBlock >= blockSize && w.orderOf(doc) != w.orders.valueAt(l.subject) {
+	if l.inBlock >= blockSize && !w.texts.sameOrder(l.last, doc) {
 		l.endBlock()
 	}
 	delta := doc - l.last
@@ -131,10 +186,9 @@ func (w *segmentWriter) addPosting(doc, times uint32) {
 		l.data = binary.AppendUvarint(l.data, uint64(delta)<<1|1)
 		l.data = binary.AppendUvarint(l.data, uint64(times))
 	}
-	subject := uint32(w.subject.valueAt(doc))
-	l.flags.repeats = l.flags.repeats || l.inBlock > 0 && subject == l.subject
-	l.flags.several = l.flags.several || w.textsOf(subject) > 1
-	l.inBlock, l.last, l.subject = l.inBlock+1, doc, subject
+	l.flags.repeats = l.flags.repeats || l.inBlock > 0 && w.texts.sameSubject(l.last, doc)
+	l.flags.several = l.flags.several || w.texts.isOneOfSeveral(doc)
+	l.inBlock, l.last = l.inBlock+1, doc
 	l.front.addImpact(impact{times, uint32(w.length.valueAt(doc))})
 	g := uint32(0)
 	if len(w.groups) > 1 {
@@ -255,12 +309,12 @@ func (w *segmentWriter) finishSegment() error {
 	out.putNumber(segmentVersion)
 	out.putNumber(out.size) // of the postings
 	w.terms.writeTo(out)
-	out.putColumn(w.orders)
-	out.putIDs(w.named)
-	for _, c := range []column{w.first, w.subject, w.group} {
-		out.putColumn(c)
-	}
-	out.putIDs(w.object)
+	w.orders.writeTo(out)
+	w.named.writeTo(out)
+	w.first.writeTo(out)
+	w.subject.writeTo(out)
+	out.putColumn(w.group)
+	w.object.writeTo(out)
 	out.putColumn(w.length)
 	out.putNumber(uint64(len(w.groups)))
 	for _, g := range w.groups {

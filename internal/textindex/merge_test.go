@@ -1,0 +1,91 @@
+package textindex
+
+import (
+	"bytes"
+	"math/rand/v2"
+	"os"
+	"runtime"
+	"testing"
+
+	"koine/internal/sealed"
+	"koine/kg"
+)
+
+// segmentsOf returns segments of random texts, of which some are removed: subjects have several of
+// them, and several have one order.
+func segmentsOf(random *rand.Rand, n, texts int) (list []*segment) {
+	for range n {
+		b := newBuilder()
+		for range texts {
+			t := randomText(random, texts/2+1, 3)
+			t.Subject.Order = uint64(random.IntN(texts/4 + 1))
+			b.addText(&t)
+		}
+		s := b.buildSegment()
+		for range texts / 10 {
+			if doc := uint32(random.IntN(int(s.textCount()))); !s.isRemoved(doc) {
+				s.markRemoved(doc)
+			}
+		}
+		list = append(list, s)
+	}
+	return list
+}
+
+// A segment that is merged in a file is, to the byte, the one that is merged in memory, and nothing
+// of the work is left beside it.
+func TestMergeInFile(t *testing.T) {
+	seed := rand.Uint64()
+	random := rand.New(rand.NewPCG(1, seed))
+	t.Log("seed", seed)
+	for _, texts := range []int{1, 70, 3000, 30_000} {
+		list := segmentsOf(random, 3, texts)
+		x := New()
+		x.dir = t.TempDir()
+		inFile, err := x.mergeInFile(list)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer inFile.release()
+		inMemory := writeSegment(func(w *segmentWriter) { mergeInto(w, list, nil) })
+		if !bytes.Equal(inFile.image, inMemory.image) {
+			t.Errorf("of %d texts, the images of %d and %d bytes differ", texts, len(inFile.image), len(inMemory.image))
+		}
+		if _, err := sealed.Open(inFile.image); err != nil {
+			t.Error(err)
+		}
+		if files, err := os.ReadDir(x.dir); err != nil || len(files) != 1 {
+			t.Errorf("%d files are left, %v, want 1", len(files), err)
+		}
+	}
+}
+
+// A merge allocates a few bytes for each text, whatever the texts have beside it in the segment.
+func TestMemoryOfMerge(t *testing.T) {
+	const texts, each = 200_000, 10
+	list := []*segment{}
+	for part := range 2 {
+		b := newBuilder()
+		for n := range texts / 2 {
+			b.addText(&Text{Subject: Subject{Order: rand.Uint64(), ID: id(1, part*texts+n)}, Ref: Ref{Object: kg.ID{5, byte(n)}}, Value: "a word of many"})
+		}
+		list = append(list, b.buildSegment())
+	}
+	x := New()
+	x.dir = t.TempDir()
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	s, err := x.mergeInFile(list)
+	runtime.ReadMemStats(&after)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.release()
+	if s.textCount() != texts {
+		t.Fatalf("%d texts are merged, want %d", s.textCount(), texts)
+	}
+	const fixed = 6 << 20 // buffers, and the postings of one term
+	if got := after.TotalAlloc - before.TotalAlloc; got > texts*each+fixed {
+		t.Errorf("%d bytes are allocated, want at most %d for each of %d texts and %d", got, each, texts, fixed)
+	}
+}
