@@ -136,10 +136,11 @@ func (x *Index) mergeInFile(list []*segment) (*segment, error) {
 	name := x.names.reserveName(x.dir, "segment")
 	path := filepath.Join(x.dir, name)
 	err := sealed.WriteFileFrom(path, func(to io.Writer) error {
-		sp, err := newSpool(x.dir)
+		sp, err := x.names.newSpool(x.dir)
 		if err != nil {
 			return err
 		}
+		defer sp.file.Close() // after a panic; otherwise it is closed below
 		out := bufio.NewWriterSize(to, 1<<20)
 		w := newSegmentWriter(&imageWriter{out: out})
 		mergeInto(w, list, sp)
@@ -181,6 +182,13 @@ func (n *names) reserveName(dir, kind string) string {
 			return name
 		}
 	}
+}
+
+// newSpool makes a spool. removeUnused does not see its file.
+func (n *names) newSpool(dir string) (*spool, error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return newSpool(dir)
 }
 
 // freeName notes that a file is not needed.

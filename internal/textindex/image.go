@@ -39,11 +39,6 @@ func (w *imageWriter) putColumn(c column) {
 	w.putBytes(c.data)
 }
 
-func (w *imageWriter) putIDs(x ids) {
-	w.putBytes(x.tags)
-	w.putColumn(x.values)
-}
-
 // sealImage ends the file.
 func (w *imageWriter) sealImage() error {
 	w.appendPart(binary.BigEndian.AppendUint32(w.footer, uint32(len(w.footer))))

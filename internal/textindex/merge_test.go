@@ -89,3 +89,62 @@ func TestMemoryOfMerge(t *testing.T) {
 		t.Errorf("%d bytes are allocated, want at most %d for each of %d texts and %d", got, each, texts, fixed)
 	}
 }
+
+// What the postings are told of subjects is what a comparison of the subjects says.
+func TestTextStarts(t *testing.T) {
+	var starts textStarts
+	var subjects, orders []int
+	subject, order := 0, 0
+	for doc := range 1000 {
+		isSubject := doc == 0 || rand.IntN(3) == 0
+		isOrder := doc == 0 || isSubject && rand.IntN(2) == 0
+		if isSubject {
+			subject++
+		}
+		if isOrder {
+			order++
+		}
+		starts.add(isSubject, isOrder)
+		subjects, orders = append(subjects, subject), append(orders, order)
+	}
+	for range 10_000 {
+		a, b := rand.IntN(1000), rand.IntN(1000)
+		if starts.sameSubject(uint32(a), uint32(b)) != (subjects[a] == subjects[b]) {
+			t.Fatalf("the subjects of %d and %d are %d and %d", a, b, subjects[a], subjects[b])
+		}
+		if starts.sameOrder(uint32(a), uint32(b)) != (orders[a] == orders[b]) {
+			t.Fatalf("the orders of %d and %d are %d and %d", a, b, orders[a], orders[b])
+		}
+		several := a > 0 && subjects[a-1] == subjects[a] || a+1 < 1000 && subjects[a+1] == subjects[a]
+		if starts.isOneOfSeveral(uint32(a)) != several {
+			t.Fatalf("%d is one of several: want %v", a, several)
+		}
+	}
+}
+
+// A merge that cannot write its file is made in memory, and leaves nothing behind that takes space.
+func TestMergeWithoutSpace(t *testing.T) {
+	list := segmentsOf(rand.New(rand.NewPCG(1, 2)), 3, 3000)
+	x := New()
+	x.dir = t.TempDir()
+	sp, err := newSpool(x.dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sp.file.Close() // every write fails
+	w := newSegmentWriter(&imageWriter{out: new(bytes.Buffer)})
+	mergeInto(w, list, sp)
+	if err := w.finishSegment(); err != nil {
+		t.Error(err)
+	}
+	if err := sp.close(); err == nil {
+		t.Error("the spool tells of no error")
+	}
+	x.dir += "/none"
+	if s, err := x.mergeInFile(list); err == nil {
+		t.Errorf("a segment of %d texts in a directory that is not there", s.textCount())
+	}
+	if files, err := os.ReadDir(x.dir[:len(x.dir)-len("/none")]); err != nil || len(files) != 0 {
+		t.Errorf("%d files are left, %v", len(files), err)
+	}
+}

@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"hash/maphash"
+	"math/bits"
 	"slices"
 
 	"koine/internal/sealed"
@@ -19,6 +20,7 @@ type segmentWriter struct {
 	orders, first, subject columnWriter
 	named, object          idWriter
 	group, length          column
+	spool                  *spool // nil for a segment in memory
 	texts                  textStarts
 	last                   Subject
 	groups                 []group
@@ -37,15 +39,18 @@ func newSegmentWriter(out *imageWriter) *segmentWriter {
 // reserve makes room for the texts of a merge, so that no column grows. With a spool, what the
 // postings do not need is in its file.
 func (w *segmentWriter) reserve(list []*segment, sp *spool) {
-	texts, groups, lengths := 0, 0, 1
+	w.spool = sp
+	texts, groups := 0, 0
+	orders, named, object, lengths := 1, 1, 1, 1
 	for _, s := range list {
 		texts += int(s.textCount() - s.gone)
 		groups += len(s.groups)
-		lengths = max(lengths, s.length.width)
+		orders, named = max(orders, s.orders.width), max(named, s.named.values.width)
+		object, lengths = max(object, s.object.values.width), max(lengths, s.length.width)
 	}
-	for _, c := range []*columnWriter{&w.orders, &w.named.values, &w.object.values} {
-		c.reserve(texts, 8, sp)
-	}
+	w.orders.reserve(texts, orders, sp)
+	w.named.values.reserve(texts, named, sp)
+	w.object.values.reserve(texts, object, sp)
 	w.first.reserve(texts+1, widthOf(uint64(texts)), sp)
 	w.subject.reserve(texts, widthOf(uint64(texts)), sp)
 	w.group = reservedColumn(texts, widthOf(uint64(groups)))
@@ -79,51 +84,61 @@ func (w *segmentWriter) addText(subject Subject, ref Ref, words uint32) {
 	w.groups[number].words += uint64(words)
 }
 
-// textStarts tells where a subject, and an order of subjects, begin among the texts: what the
-// postings need to know of their subjects, in two bits for each text.
+// textStarts marks the first text of each subject, and of each order of subjects: what the postings
+// need to know of their subjects, in three bits for each text.
 type textStarts struct {
-	count           uint32
-	subject, orders []uint64
+	count            uint32
+	subjects, orders starts
 }
 
 func (t *textStarts) reserve(texts int) {
-	t.subject, t.orders = make([]uint64, 0, texts/64+1), make([]uint64, 0, texts/64+1)
+	t.subjects.reserve(texts)
+	t.orders.reserve(texts)
 }
 
 func (t *textStarts) add(subject, order bool) {
-	if t.count%64 == 0 {
-		t.subject, t.orders = append(t.subject, 0), append(t.orders, 0)
-	}
-	if subject {
-		t.subject[t.count/64] |= 1 << (t.count % 64)
-	}
-	if order {
-		t.orders[t.count/64] |= 1 << (t.count % 64)
-	}
+	t.subjects.add(t.count, subject)
+	t.orders.add(t.count, order)
 	t.count++
 }
 
-func hasStart(bits []uint64, doc uint32) bool { return bits[doc/64]&(1<<(doc%64)) != 0 }
+// sameSubject reports whether two texts are of one subject.
+func (t *textStarts) sameSubject(a, b uint32) bool { return t.subjects.rank(a) == t.subjects.rank(b) }
 
-// anyStart reports whether one of the texts behind one, up to another, begins something.
-func anyStart(bits []uint64, behind, upTo uint32) bool {
-	for doc := upTo; doc > behind; doc-- { // most often the last does
-		if hasStart(bits, doc) {
-			return true
-		}
-	}
-	return false
+// sameOrder reports whether the subjects of two texts have one order.
+func (t *textStarts) sameOrder(a, b uint32) bool { return t.orders.rank(a) == t.orders.rank(b) }
+
+// isOneOfSeveral reports whether the subject of a text has other texts.
+func (t *textStarts) isOneOfSeveral(doc uint32) bool {
+	return !t.subjects.has(doc) || doc+1 < t.count && !t.subjects.has(doc+1)
 }
 
-// sameSubject reports whether two texts, the earlier first, are of one subject.
-func (t *textStarts) sameSubject(a, b uint32) bool { return !anyStart(t.subject, a, b) }
+// starts is a set of texts whose ranks are known at once.
+type starts struct {
+	words  []uint64 // a bit for each text
+	before []uint32 // how many are in the words before each
+	count  uint32
+}
 
-// sameOrder reports whether the subjects of two texts, the earlier first, have one order.
-func (t *textStarts) sameOrder(a, b uint32) bool { return !anyStart(t.orders, a, b) }
+func (s *starts) reserve(texts int) {
+	s.words, s.before = make([]uint64, 0, texts/64+1), make([]uint32, 0, texts/64+1)
+}
 
-// isOneOfSeveral reports whether the subject of a text has others.
-func (t *textStarts) isOneOfSeveral(doc uint32) bool {
-	return !hasStart(t.subject, doc) || doc+1 < t.count && !hasStart(t.subject, doc+1)
+func (s *starts) add(doc uint32, in bool) {
+	if doc%64 == 0 {
+		s.words, s.before = append(s.words, 0), append(s.before, s.count)
+	}
+	if in {
+		s.words[doc/64] |= 1 << (doc % 64)
+		s.count++
+	}
+}
+
+func (s *starts) has(doc uint32) bool { return s.words[doc/64]&(1<<(doc%64)) != 0 }
+
+// rank returns how many texts up to a text, and with it, are in the set.
+func (s *starts) rank(doc uint32) uint32 {
+	return s.before[doc/64] + uint32(bits.OnesCount64(s.words[doc/64]<<(63-doc%64)))
 }
 
 // blockSize is how many texts a block of postings has. It has more if they are of one
@@ -142,9 +157,13 @@ type postingList struct {
 	flags   blockFlags
 	whole   frontier // of all blocks
 	any     blockFlags
-	data    []byte
+	data    []byte // of the postings, but for what is in the spool
+	spooled int64
 	header  []byte
 }
+
+// dataSize returns the bytes of the postings.
+func (l *postingList) dataSize() int { return int(l.spooled) + len(l.data) }
 
 // impact is how often a term is in a text, and how many words the text has.
 type impact struct{ times, length uint32 }
@@ -173,6 +192,9 @@ const maxImpacts = 6
 // addPosting adds a text with the term; the caller appends the positions to w.list.data.
 func (w *segmentWriter) addPosting(doc, times uint32) {
 	l := &w.list
+	if w.spool != nil && len(l.data) >= spoolPiece {
+		w.spoolPostings()
+	}
 	if l.inBlock >= blockSize && !w.texts.sameOrder(l.last, doc) {
 		l.endBlock()
 	}
@@ -237,7 +259,7 @@ func (l *postingList) endBlock() {
 	}
 	l.impacts = l.front.appendTo(l.impacts)
 	l.blocks = binary.BigEndian.AppendUint32(l.blocks, l.last)
-	l.blocks = binary.BigEndian.AppendUint32(l.blocks, uint32(len(l.data)))
+	l.blocks = binary.BigEndian.AppendUint32(l.blocks, uint32(l.dataSize()))
 	l.blocks = binary.BigEndian.AppendUint32(l.blocks, uint32(len(l.impacts))<<2|l.flags.bits())
 	l.any = blockFlags{l.any.repeats || l.flags.repeats, l.any.several || l.flags.several}
 	l.front, l.inBlock, l.flags = l.front[:0], 0, blockFlags{}
@@ -262,32 +284,41 @@ func (w *segmentWriter) addTerm(term []byte) {
 		l.inGroup[g] = 0
 	}
 	if blocks == 0 {
-		l.header = binary.AppendUvarint(l.header, uint64(len(l.data)))
+		l.header = binary.AppendUvarint(l.header, uint64(l.dataSize()))
 	} else {
 		l.header = binary.AppendUvarint(l.header, blocks<<2|uint64(l.any.bits()))
 		whole := l.whole.appendTo(nil)
 		l.blocks = append(binary.AppendUvarint(l.blocks, uint64(len(whole))), whole...)
 	}
-	w.terms.addTerm(term, w.writePostings(term[0] != exactTerm, l.header, l.blocks, l.impacts, l.data))
+	w.terms.addTerm(term, w.writePostings(term[0] != exactTerm))
 	l.whole, l.any, l.flags = l.whole[:0], blockFlags{}, blockFlags{}
 	l.touched, l.inBlock, l.last = l.touched[:0], 0, 0
-	l.blocks, l.impacts, l.front, l.data = l.blocks[:0], l.impacts[:0], l.front[:0], l.data[:0]
+	l.blocks, l.impacts, l.front, l.data, l.spooled = l.blocks[:0], l.impacts[:0], l.front[:0], l.data[:0], 0
+}
+
+// spoolPostings writes the postings of the term so far to the spool.
+func (w *segmentWriter) spoolPostings() {
+	l := &w.list
+	w.hashPart(l.data)
+	w.spool.writeAt(l.data, w.spool.size+l.spooled)
+	l.spooled += int64(len(l.data))
+	l.data = l.data[:0]
 }
 
 // listHash names a list of postings by its content.
 type listHash [2]uint64
 
-// writePostings writes a list of postings and returns where it is. Most words are their stems:
+// writePostings writes the list of postings and returns where it is. Most words are their stems:
 // a list of a stem that is that of a word is not written again.
-func (w *segmentWriter) writePostings(isStem bool, parts ...[]byte) (at uint64) {
+func (w *segmentWriter) writePostings(isStem bool) (at uint64) {
+	l := &w.list
+	for _, part := range [][]byte{l.data, l.header, l.blocks, l.impacts} {
+		w.hashPart(part)
+	}
 	var hash listHash
-	for i := range hash {
-		h := &w.hashes[i]
-		h.Reset()
-		for _, part := range parts {
-			_, _ = h.Write(part)
-		}
-		hash[i] = h.Sum64()
+	for i := range w.hashes {
+		hash[i] = w.hashes[i].Sum64()
+		w.hashes[i].Reset()
 	}
 	if at, ok := w.lists[hash]; ok && isStem {
 		return at
@@ -296,10 +327,20 @@ func (w *segmentWriter) writePostings(isStem bool, parts ...[]byte) (at uint64) 
 	if !isStem {
 		w.lists[hash] = at
 	}
-	for _, part := range parts {
-		w.out.appendPart(part)
+	w.out.appendPart(l.header)
+	w.out.appendPart(l.blocks)
+	w.out.appendPart(l.impacts)
+	if l.spooled > 0 {
+		w.spool.copyTo(w.out, w.spool.size, l.spooled)
 	}
+	w.out.appendPart(l.data)
 	return at
+}
+
+func (w *segmentWriter) hashPart(part []byte) {
+	for i := range w.hashes {
+		_, _ = w.hashes[i].Write(part)
+	}
 }
 
 // finishSegment ends the segment's file.

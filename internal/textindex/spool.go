@@ -9,80 +9,108 @@ import (
 	"koine/kg"
 )
 
-// spool is a file without a name for the columns of a segment that is being written: a merge of any
-// size has only the ends of them in memory.
+// spool is a file without a name for the columns of a segment that is being written, and behind them
+// for the postings of one term: a merge of any size has only the ends of them in memory.
 type spool struct {
-	file *os.File
-	size int64 // reserved
-	err  error // the first of the file
+	file  *os.File
+	size  int64 // bytes reserved for columns
+	err   error // the first error
+	piece []byte
 }
 
-// spoolPiece is how much of a column is in memory before it is written.
+// spoolPiece is how much of a column, or of the postings of a term, is in memory before it is
+// written.
 const spoolPiece = 64 << 10
 
+// newSpool makes a spool in a directory from which nothing is removed meanwhile.
 func newSpool(dir string) (*spool, error) {
 	f, err := os.CreateTemp(dir, "merge-")
 	if err != nil {
 		return nil, err
 	}
-	return &spool{file: f}, os.Remove(f.Name())
+	if err := os.Remove(f.Name()); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return &spool{file: f, piece: make([]byte, spoolPiece)}, nil
+}
+
+func (s *spool) writeAt(b []byte, at int64) {
+	if s.err == nil {
+		_, s.err = s.file.WriteAt(b, at)
+	}
+}
+
+// copyTo appends a part of the spool to an image. After an error of the spool the image is of no
+// use.
+func (s *spool) copyTo(out *imageWriter, from, size int64) {
+	if s.err != nil {
+		return
+	}
+	n, err := io.CopyBuffer(partWriter{out}, io.NewSectionReader(s.file, from, size), s.piece)
+	if s.err = err; err == nil && n < size {
+		s.err = io.ErrUnexpectedEOF
+	}
 }
 
 func (s *spool) close() error { return errors.Join(s.err, s.file.Close()) }
 
-// columnWriter appends to a column, of which a spool has all but the end; without one all of it is
+// columnWriter appends to a column, of which a spool has all but the tail; without one all of it is
 // in memory.
 type columnWriter struct {
-	column
-	count    int
-	spool    *spool
-	from, to int64 // in the spool
+	tail           column
+	count          int
+	spool          *spool
+	from, next, to int64 // where it begins in the spool, the next write goes, and its room ends
 }
+
+var errSpool = errors.New("a column is not as long as was reserved")
 
 // reserve makes room for numbers of a width, which none may exceed.
 func (c *columnWriter) reserve(n, width int, sp *spool) {
 	if c.spool = sp; sp == nil {
-		c.column = reservedColumn(n, width)
+		c.tail = reservedColumn(n, width)
 		return
 	}
-	c.column = column{width, make([]byte, 0, spoolPiece+8)}
-	c.from, c.to = sp.size, sp.size
+	c.tail = column{width, make([]byte, 0, spoolPiece+8)}
+	c.from, c.next = sp.size, sp.size
 	sp.size += int64(n) * int64(width)
+	c.to = sp.size
 }
 
 func (c *columnWriter) appendValue(n uint64) {
-	c.column.appendValue(n)
+	c.tail.appendValue(n)
 	c.count++
-	if c.spool != nil && len(c.data) >= spoolPiece {
+	if c.spool != nil && len(c.tail.data) >= spoolPiece {
 		c.flush()
 	}
 }
 
-// flush writes the end to the spool.
+// flush writes the tail to the spool.
 func (c *columnWriter) flush() {
-	if c.spool.err == nil {
-		_, c.spool.err = c.spool.file.WriteAt(c.data, c.to)
+	if c.next+int64(len(c.tail.data)) > c.to {
+		c.spool.err = errors.Join(c.spool.err, errSpool) // it would be written over the next column
 	}
-	c.to += int64(len(c.data))
-	c.data = c.data[:0]
+	c.spool.writeAt(c.tail.data, c.next)
+	c.next += int64(len(c.tail.data))
+	c.tail.data = c.tail.data[:0]
 }
 
 // writeTo puts the column into an image.
 func (c *columnWriter) writeTo(out *imageWriter) {
 	if c.spool == nil {
-		out.putColumn(c.column)
+		out.putColumn(c.tail)
 		return
 	}
 	c.flush()
-	out.putNumber(uint64(c.width))
-	out.putNumber(uint64(c.to - c.from))
-	if c.spool.err != nil {
-		return
+	if c.next-c.from != int64(c.count)*int64(c.tail.width) {
+		c.spool.err = errors.Join(c.spool.err, errSpool) // a number was wider than was reserved
 	}
-	_, c.spool.err = io.CopyBuffer(partWriter{out}, io.NewSectionReader(c.spool.file, c.from, c.to-c.from), make([]byte, spoolPiece))
+	out.putNumber(uint64(c.tail.width))
+	out.putNumber(uint64(c.next - c.from))
+	c.spool.copyTo(out, c.from, c.next-c.from)
 }
 
-// partWriter appends to a part of an image, whose own error ends the segment.
+// partWriter appends to a part of an image, which keeps its own error.
 type partWriter struct{ out *imageWriter }
 
 func (w partWriter) Write(b []byte) (int, error) {
