@@ -45,6 +45,7 @@ func (e *Engine) establishStream(ctx context.Context, req operation.Request) (*S
 		if hints := r.findHints(ctx, opCtx); hints != nil {
 			s.SetHints(hints)
 		}
+		forgetDocument(&req)
 		return s, nil
 	}
 	var known *kg.Error
@@ -52,6 +53,13 @@ func (e *Engine) establishStream(ctx context.Context, req operation.Request) (*S
 		return nil, known
 	}
 	return nil, &operation.InvalidError{Errors: e.faults.PresentAlone(err)}
+}
+
+// forgetDocument lets go of what a request of any size has beside its caller and view: a stream
+// keeps its request, whose bytes are counted only until it is answered.
+func forgetDocument(req *operation.Request) {
+	req.Query, req.DocumentID, req.OperationName = "", "", ""
+	req.Variables, req.Extensions, req.Metadata = nil, nil, nil
 }
 
 // startStream calls the function of the subscription's field.

@@ -45,6 +45,12 @@ func (h *Handler) serveEvents(w http.ResponseWriter, r *http.Request, req operat
 		h.writeResult(w, formResponse, refused)
 		return
 	}
+	served := false
+	defer func() {
+		if !served {
+			f.close()
+		}
+	}()
 	events := h.failureStream(refused)
 	if f != nil {
 		f.transport = transportEvents
@@ -58,8 +64,7 @@ func (h *Handler) serveEvents(w http.ResponseWriter, r *http.Request, req operat
 		f.close()
 		h.reportEnd(ctx, reason, sse.End{Transport: transportEvents, Method: f.rootField(), Position: position})
 	})
-	if err != nil {
-		f.close()
+	if served = err == nil; !served {
 		refuseStream(w, err)
 	}
 }
@@ -134,7 +139,8 @@ func (h *Handler) failureStream(refused *operation.Result) iter.Seq2[sse.Event, 
 	}
 }
 
-// nextEvent returns the event of a result. A resumable one has an id.
+// nextEvent returns the event of a result. A resumable one has an id; only results of
+// subscriptions, which all are, are shared.
 func (h *Handler) nextEvent(result *operation.Result, resumable bool) sse.Event {
 	if !isSharedResponse(result) {
 		return h.encodeNext(result, resumable)

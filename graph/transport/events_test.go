@@ -3,8 +3,11 @@ package transport_test
 import (
 	"bufio"
 	"context"
+	"encoding/json"
 	"fmt"
+	"net"
 	"net/http"
+	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -142,6 +145,37 @@ func TestStreamsOutliveTheirHandlers(t *testing.T) {
 	w.want(changed)
 	w.cancel()
 	b.settle()
+}
+
+// An open stream does not hold the body of its request, whose bytes are counted only until the
+// handler returns.
+func TestStreamsForgetTheirRequests(t *testing.T) {
+	const streams, each = 6, 4 << 20
+	b := newBench(t, graph.Options{})
+	server := b.serve(t, transport.Options{}, sse.Options{})
+	heap := func() uint64 {
+		var m runtime.MemStats
+		runtime.GC()
+		runtime.GC() // pools are emptied by the second
+		runtime.ReadMemStats(&m)
+		return m.HeapAlloc
+	}
+	before := heap()
+	for range streams {
+		document, err := json.Marshal(following("latest"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		conn, err := net.Dial("tcp", server.Listener.Addr().String()) // a client of net/http keeps the body
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		body := fmt.Sprintf(`{"query":%s,"extensions":{"x":%q}}`, document, strings.Repeat("x", each))
+		fmt.Fprintf(conn, "POST /graphql HTTP/1.1\r\nHost: test\r\nAccept: text/event-stream\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
+	}
+	eventually(t, "the handlers return", func() bool { return b.returned.Load() == streams })
+	eventually(t, "the requests are forgotten", func() bool { return heap() < before+streams*each/2 })
 }
 
 // An event is encoded once for the streams that show the same of it, and never for a stream that

@@ -269,9 +269,11 @@ func (f *feed) tellProgress() {
 	if wait <= 0 {
 		wait = every
 		if at := f.sentPosition(); at.Compare(f.told) > 0 {
-			f.told, f.toldAt = at, time.Now()
-			e := f.subscription.UpToDate()
-			f.sendProgress(&e.Result)
+			// The position goes back when something that may match has come.
+			if e := f.subscription.UpToDate(); e.Position.Compare(f.told) > 0 {
+				f.told, f.toldAt = e.Position, time.Now()
+				f.sendProgress(&e.Result)
+			}
 		}
 	}
 	f.progress.Reset(wait)
@@ -279,7 +281,7 @@ func (f *feed) tellProgress() {
 
 // endStep returns the last step of a subscription. Resync is an ordinary result.
 // Any other end is an error with the position from which a client may resume.
-// No progress is being sent meanwhile.
+// The caller holds f.mu, or has ended the progress.
 func (f *feed) endStep(ctx context.Context, err error) (step, error) {
 	if ctx.Err() != nil {
 		return step{}, err

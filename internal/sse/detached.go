@@ -63,7 +63,6 @@ func (st *Stream) ServeDetached(w http.ResponseWriter, r *http.Request, events i
 	}
 	st.followEndings()
 	st.unlink()
-	st.request = nil
 	out.takeConn(d.conn)
 	go d.watchClient()
 	go d.serveToEnd()

@@ -21,7 +21,8 @@
 //
 // Promises of the server side:
 //   - Nothing is buffered but the event in hand, which is written on the goroutine
-//     that pulled it. There is no replay; the producer's log is the replay.
+//     that pulled it, or that calls Send. There is no replay; the producer's log is
+//     the replay.
 //   - A stream that cannot write a block within the write timeout never delays
 //     another. It gets a last event with the reason, if it still reads, and is closed.
 //   - The last event is written after everything before it, or not at all.

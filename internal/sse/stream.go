@@ -15,7 +15,7 @@ import (
 )
 
 // Stream is one response of Server-Sent Events. Server.Open makes it; one
-// goroutine, that of the HTTP handler, calls its methods, but for Send.
+// goroutine, that of the HTTP handler, calls its methods. Any goroutine may call Send.
 type Stream struct {
 	server  *Server
 	options StreamOptions
@@ -161,9 +161,8 @@ func (st *Stream) writeEvent(event Event) error {
 	return st.writeLocked(event)
 }
 
-// Send writes an event beside those of the iterator. Any goroutine may call it. An event that
-// comes before the stream is served, or after its end, is not written: Send returns ErrUsed, or
-// the reason of the end.
+// Send writes an event beside those of the iterator. Any goroutine may call it while the iterator
+// runs. Otherwise, and after the end of the context, it writes nothing and returns an error.
 func (st *Stream) Send(event Event) error {
 	if err := st.checkEvent(event); err != nil {
 		return err

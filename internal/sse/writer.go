@@ -126,6 +126,7 @@ func (w *writer) setLastDeadline() {
 // takeConn continues on a connection that was taken from net/http, which cleared its deadline.
 func (w *writer) takeConn(conn net.Conn) {
 	w.stream.mu.Lock() // no heartbeat is being written
+	w.stream.request = nil
 	w.direct.Take(conn)
 	w.stream.mu.Unlock()
 	w.mu.Lock()
