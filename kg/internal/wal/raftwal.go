@@ -50,7 +50,13 @@ type filer struct{ *segment.Filer }
 
 func (f filer) Create(info types.SegmentInfo) (types.SegmentWriter, error) {
 	info.Codec = codecID
-	return f.Filer.Create(info)
+	w, err := f.Filer.Create(info)
+	return f.newSegmentWriter(info, w, err)
+}
+
+func (f filer) RecoverTail(info types.SegmentInfo) (types.SegmentWriter, error) {
+	w, err := f.Filer.RecoverTail(info)
+	return f.newSegmentWriter(info, w, err)
 }
 
 func isSegmentName(name string) bool { return strings.HasSuffix(name, ".wal") }
