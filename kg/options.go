@@ -23,6 +23,7 @@ const (
 	DefaultMemTables     = 5
 	DefaultTableBytes    = 2 << 20
 	DefaultBlockCache    = 256 << 20
+	DefaultIndexBytes    = 64 << 20
 	DefaultRunCache      = 32 << 20
 	DefaultRingCommits   = 4096
 	DefaultRingBytes     = 32 << 20
@@ -78,6 +79,7 @@ type Options struct {
 	MemTables       int   // memtables that wait to be written; beyond them the committer waits
 	TableBytes      int64 // size of the index's smaller files. Some of them are in memory while they are written
 	BlockCacheBytes int64 // bytes of index blocks cached
+	IndexBytes      int64 // bytes of the filters and indexes of the index's files kept in memory
 	RunCacheBytes   int64 // bytes of decoded runs of statements cached; less than 0: none
 
 	// RingCommits and RingBytes bound the newest commits that are kept decoded for watchers. A
@@ -199,6 +201,7 @@ func (o Options) withDefaults() Options {
 	setDefault(&o.overlapFrom, defaultOverlapFrom)
 	setDefault(&o.gatherFrom, defaultGatherFrom)
 	setDefault(&o.BlockCacheBytes, DefaultBlockCache)
+	setDefault(&o.IndexBytes, DefaultIndexBytes)
 	setDefault(&o.RunCacheBytes, DefaultRunCache)
 	setDefault(&o.RingCommits, DefaultRingCommits)
 	setDefault(&o.RingBytes, DefaultRingBytes)

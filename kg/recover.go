@@ -159,6 +159,7 @@ func (s *Store) badgerOptions(path string) badger.Options {
 		WithBaseTableSize(s.options.TableBytes).
 		WithMaxEntrySize(index.MaxIndexValueBytes).
 		WithBlockCacheSize(s.options.BlockCacheBytes).
+		WithIndexMemory(s.options.IndexBytes).
 		WithCompression(options.Snappy).
 		WithNumCompactors(numCompactors()).
 		WithTablesOnly(true). // everything else is in the log

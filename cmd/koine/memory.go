@@ -31,7 +31,7 @@ func (f memoryFlag) shares() (memory.Shares, error) {
 // keepStoreWithin sets the options of the store that take memory.
 func keepStoreWithin(s memory.Shares, o *kg.Options) {
 	o.MemTableBytes, o.MemTables, o.TableBytes = s.Memtable, s.Memtables, s.Table
-	o.BlockCacheBytes, o.TermCache, o.RingBytes = s.Blocks, s.Terms, int(s.Commits)
+	o.BlockCacheBytes, o.IndexBytes, o.TermCache, o.RingBytes = s.Blocks, s.Indexes, s.Terms, int(s.Commits)
 }
 
 // watchMemory keeps the process within its memory until stop is called.

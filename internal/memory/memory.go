@@ -25,10 +25,6 @@ const (
 // program is the size of the binary's own pages, which the system reads from its file.
 const program = 48 << 20
 
-// growth is by how much more than a twelfth of the memory the heap grows, and pages are read from
-// files, before they are collected or given back, when much is written.
-const growth = 16 << 20
-
 // small is the memory below which the store writes more often, to have less in memory.
 const small = 320 << 20
 
@@ -44,6 +40,7 @@ type Shares struct {
 	Memtables int   // how many of them may wait to be written
 	Table     int64 // a small file of the index, of which about ten are made at the same time
 	Blocks    int64 // blocks of the index
+	Indexes   int64 // filters and indexes of its files; others are read through their mapping
 	Terms     int   // terms in each direction, in number
 	Commits   int64 // the newest commits, decoded
 
@@ -60,19 +57,22 @@ func Divide(total int64) Shares {
 		Memtables: 2,
 		Table:     2 << 20,
 		Blocks:    total / 12,
-		Terms:     1 << (bits.Len64(uint64(min(total/(3<<10), 1<<20))) - 1),
-		Commits:   min(total/16, 64<<20),
+		Indexes:   total / 16,
+		Terms:     1 << (bits.Len64(uint64(min(total/(6<<10), 1<<20))) - 1),
+		Commits:   min(total/32, 64<<20),
 		Received:  min(max(total/2, 32<<20), 256<<20),
 		Result:    min(total/16, 16<<20),
 	}
 	switch {
 	case total < small:
 		s.Memtable, s.Memtables, s.Table = 8<<20, 1, 1<<20
-		s.Terms, s.Commits = s.Terms/2, total/32
+		s.Blocks, s.Indexes = total/16, total/24
 	case total >= 1<<30:
 		s.Memtables, s.Blocks = 5, total/8
 	}
-	s.Heap = total - s.Mapped - total/12 - growth
+	// An eighth is for what comes before it is noticed: garbage while it is collected, pages between
+	// two looks.
+	s.Heap = total - s.Mapped - total/8
 	return s
 }
 

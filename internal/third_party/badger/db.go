@@ -138,8 +138,10 @@ type DB struct {
 	registry   *KeyRegistry
 	blockCache *ristretto.Cache[[]byte, *table.Block]
 	indexCache *ristretto.Cache[uint64, *fb.TableIndex]
-	allocPool  *z.AllocatorPool
-	flushPool  *z.AllocatorPool // for new keys: their tables are larger than others
+	// indexMemory has indexes of tables, if Options.IndexMemory is set.
+	indexMemory *table.IndexMemory
+	allocPool   *z.AllocatorPool
+	flushPool   *z.AllocatorPool // for new keys: their tables are larger than others
 }
 
 const (
@@ -304,6 +306,9 @@ func Open(opt Options) (*DB, error) {
 		}
 	}
 
+	if opt.IndexMemory > 0 {
+		db.indexMemory = table.NewIndexMemory(opt.IndexMemory)
+	}
 	if opt.IndexCacheSize > 0 {
 		// Index size is around 5% of the table size.
 		indexSz := int64(float64(opt.MemTableSize) * 0.05)
@@ -550,11 +555,20 @@ func (db *DB) ClearBlockCache() {
 }
 
 // ReleasePages gives back the pages of all tables, which stay in the page cache of the system.
-func (db *DB) ReleasePages() {
+func (db *DB) ReleasePages() { db.eachTable((*table.Table).ReleasePages) }
+
+// ReleaseIndexes gives back the memory of the indexes of all tables. Those of new tables are
+// kept again.
+func (db *DB) ReleaseIndexes() { db.eachTable((*table.Table).ReleaseIndex) }
+
+// IndexMemoryLeft returns how much of Options.IndexMemory no index has.
+func (db *DB) IndexMemoryLeft() int64 { return db.indexMemory.Left() }
+
+func (db *DB) eachTable(do func(*table.Table)) {
 	for _, l := range db.lc.levels {
 		l.RLock()
 		for _, t := range l.tables { // a table is unmapped after it left its level
-			t.ReleasePages()
+			do(t)
 		}
 		l.RUnlock()
 	}

@@ -46,6 +46,7 @@ type Options struct {
 	InMemory          bool
 	TablesOnly        bool
 	MaxEntrySize      int64
+	IndexMemory       int64
 	MetricsEnabled    bool
 	// Sets the Stream.numGo field
 	NumGoroutines int
@@ -195,6 +196,7 @@ func buildTableOptions(db *DB) table.Options {
 		ZSTDCompressionLevel: opt.ZSTDCompressionLevel,
 		BlockCache:           db.blockCache,
 		IndexCache:           db.indexCache,
+		IndexMemory:          db.indexMemory,
 		AllocPool:            db.allocPool,
 		DataKey:              dk,
 	}
@@ -719,6 +721,17 @@ func (opt Options) WithTablesOnly(b bool) Options {
 // The default value of MaxEntrySize is 0.
 func (opt Options) WithMaxEntrySize(size int64) Options {
 	opt.MaxEntrySize = size
+	return opt
+}
+
+// WithIndexMemory returns a new Options value with IndexMemory set to the given value.
+//
+// IndexMemory is how many bytes of the indexes of tables, their filters included, are kept in
+// memory, rather than read through the mapping of their files.
+//
+// The default value of IndexMemory is 0.
+func (opt Options) WithIndexMemory(size int64) Options {
+	opt.IndexMemory = size
 	return opt
 }
 

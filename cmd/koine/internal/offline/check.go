@@ -90,7 +90,7 @@ func (c *CheckCommand) shares() (memory.Shares, error) {
 // storeOptions returns the options of the store that take memory.
 func storeOptions(s memory.Shares) kg.Options {
 	return kg.Options{
-		BlockCacheBytes: min(s.Blocks, maxCheckCache), TermCache: s.Terms / 2, // in each direction
+		BlockCacheBytes: min(s.Blocks, maxCheckCache), IndexBytes: s.Indexes, TermCache: s.Terms / 2, // in each direction
 		MemTableBytes: s.Memtable, MemTables: s.Memtables, TableBytes: s.Table,
 	}
 }

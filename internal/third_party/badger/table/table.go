@@ -72,6 +72,10 @@ type Options struct {
 	BlockCache *ristretto.Cache[[]byte, *Block]
 	IndexCache *ristretto.Cache[uint64, *fb.TableIndex]
 
+	// IndexMemory has the indexes of tables outside of their files, as many as it has room for.
+	// nil has none.
+	IndexMemory *IndexMemory
+
 	AllocPool *z.AllocatorPool
 
 	// ZSTDCompressionLevel is the ZSTD compression level used for compressing blocks.
@@ -93,7 +97,7 @@ type Table struct {
 
 	tableSize int // Initialized in OpenTable, using fd.Stat().
 
-	_index *fb.TableIndex // Nil if encryption is enabled. Use fetchIndex to access.
+	_index atomic.Pointer[fb.TableIndex] // Nil if encryption is enabled. Use fetchIndex to access.
 	_cheap *cheapIndex
 	ref    atomic.Int32 // For file garbage collection
 
@@ -106,6 +110,7 @@ type Table struct {
 	indexStart     int
 	indexLen       int
 	hasBloomFilter bool
+	indexHeld      atomic.Bool // in IndexMemory
 
 	IsInmemory bool // Set to true if the table is on level 0 and opened in memory.
 	opt        *Options
@@ -175,6 +180,9 @@ func (t *Table) DecrRef() error {
 func (t *Table) remove() error {
 	if t.Fd == nil { // in memory
 		return nil
+	}
+	if t.indexHeld.CompareAndSwap(true, false) {
+		t.opt.IndexMemory.give(t.indexLen)
 	}
 	err := z.Munmap(t.Data)
 	t.Data = nil
@@ -346,6 +354,14 @@ func OpenTable(mf *z.MmapFile, opts Options) (*Table, error) {
 	return t, nil
 }
 
+// ReleaseIndex gives back the memory of an index, which is read through the mapping from now on.
+func (t *Table) ReleaseIndex() {
+	if t.indexHeld.CompareAndSwap(true, false) {
+		t._index.Store(fb.GetRootAsTableIndex(t.readNoFail(t.indexStart, t.indexLen), 0))
+		t.opt.IndexMemory.give(t.indexLen)
+	}
+}
+
 // ReleasePages gives back the pages of the table's file.
 func (t *Table) ReleasePages() {
 	if !t.IsInmemory {
@@ -456,8 +472,8 @@ func (t *Table) read(off, sz int) ([]byte, error) {
 // blockRooms are buffers of compressed blocks, as *[]byte.
 var blockRooms = sync.Pool{New: func() any { return new([]byte) }}
 
-// copiesBlocks reports whether a block that is read once need not be read through the mapping: a
-// compaction would leave the pages of all that it reads in the memory of the process.
+// copiesBlocks reports whether a block need not be read through the mapping: the pages of all blocks
+// that are read, 64 KiB around each, would be in the memory of the process.
 func (t *Table) copiesBlocks() bool {
 	return !t.IsInmemory && t.Fd != nil && !t.shouldDecrypt() && t.opt.Compression != options.None
 }
@@ -509,7 +525,11 @@ func (t *Table) initIndex() (*fb.BlockOffset, error) {
 	}
 	if !t.shouldDecrypt() {
 		// If there's no encryption, this points to the mmap'ed buffer.
-		t._index = index
+		t._index.Store(index)
+		if t.Fd != nil && t.opt.IndexMemory.take(t.indexLen) {
+			t.indexHeld.Store(true)
+			t._index.Store(fb.GetRootAsTableIndex(bytes.Clone(data), 0))
+		}
 	}
 	t._cheap = &cheapIndex{
 		MaxVersion:        index.MaxVersion(),
@@ -556,7 +576,7 @@ func (t *Table) KeySplits(n int, prefix []byte) []string {
 
 func (t *Table) fetchIndex() *fb.TableIndex {
 	if !t.shouldDecrypt() {
-		return t._index
+		return t._index.Load()
 	}
 
 	if t.opt.IndexCache == nil {
@@ -605,7 +625,7 @@ func (t *Table) block(idx int, useCache bool) (*Block, error) {
 	NumBlocks.Add(1)
 
 	var err error
-	if !useCache && t.copiesBlocks() {
+	if t.copiesBlocks() {
 		room := blockRooms.Get().(*[]byte)
 		defer blockRooms.Put(room)
 		*room = slices.Grow((*room)[:0], int(ko.Len()))[:ko.Len()]
