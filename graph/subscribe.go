@@ -55,8 +55,8 @@ func (e *Engine) establishStream(ctx context.Context, req operation.Request) (*S
 	return nil, &operation.InvalidError{Errors: e.faults.PresentAlone(err)}
 }
 
-// forgetDocument lets go of what a request of any size has beside its caller and view: a stream
-// keeps its request, whose bytes are counted only until it is answered.
+// forgetDocument removes the members of any size from a request. A stream keeps its request, and the
+// bytes of a request are counted only until it is answered.
 func forgetDocument(req *operation.Request) {
 	req.Query, req.DocumentID, req.OperationName = "", "", ""
 	req.Variables, req.Extensions, req.Metadata = nil, nil, nil

@@ -147,7 +147,7 @@ func TestStreamsOutliveTheirHandlers(t *testing.T) {
 	b.settle()
 }
 
-// An open stream does not hold the body of its request, whose bytes are counted only until the
+// An open stream does not hold the body of its request: the bytes are counted only until the
 // handler returns.
 func TestStreamsForgetTheirRequests(t *testing.T) {
 	const streams, each = 6, 4 << 20

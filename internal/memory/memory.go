@@ -70,8 +70,7 @@ func Divide(total int64) Shares {
 	case total >= 1<<30:
 		s.Memtables, s.Blocks = 5, total/8
 	}
-	// An eighth is for what comes before it is noticed: garbage while it is collected, pages between
-	// two looks.
+	// An eighth is for garbage that comes while it is collected, and pages between two looks.
 	s.Heap = total - s.Mapped - total/8
 	return s
 }

@@ -58,7 +58,7 @@ func WriteFileFrom(path string, write func(io.Writer) error) error {
 		err = f.Sync()
 	}
 	if err = errors.Join(err, f.Close()); err != nil {
-		return errors.Join(err, os.Remove(f.Name())) // it may be what fills the volume
+		return errors.Join(err, os.Remove(f.Name())) // it may fill the volume
 	}
 	if err := os.Rename(path+".new", path); err != nil {
 		return err

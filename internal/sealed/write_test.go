@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// A file that could not be written is not left: it may be what fills the volume.
+// A file that could not be written is not left: it may fill the volume.
 func TestWriteFileFromFails(t *testing.T) {
 	dir, full := t.TempDir(), errors.New("no space")
 	err := WriteFileFrom(filepath.Join(dir, "file"), func(w io.Writer) error {

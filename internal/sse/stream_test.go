@@ -266,8 +266,8 @@ func TestOutlivesTimeouts(t *testing.T) {
 	}
 }
 
-// Send writes beside the iterator while the stream is served, and at no other time; what it wrote
-// last is where the client resumes.
+// Send writes beside the iterator while the stream is served, and at no other time. The client
+// resumes after the last event, however it was written.
 func TestSend(t *testing.T) {
 	s := newServer(t, sse.Options{})
 	opened, ended := make(chan *sse.Stream, 1), make(chan error, 1)

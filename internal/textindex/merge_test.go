@@ -90,7 +90,7 @@ func TestMemoryOfMerge(t *testing.T) {
 	}
 }
 
-// What the postings are told of subjects is what a comparison of the subjects says.
+// The marks of subjects agree with a comparison of the subjects.
 func TestTextStarts(t *testing.T) {
 	var starts textStarts
 	var subjects, orders []int

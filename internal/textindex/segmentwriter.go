@@ -36,8 +36,8 @@ func newSegmentWriter(out *imageWriter) *segmentWriter {
 	return &segmentWriter{out: out, numbers: map[group]uint32{}, lists: map[listHash]uint64{}}
 }
 
-// reserve makes room for the texts of a merge, so that no column grows. With a spool, what the
-// postings do not need is in its file.
+// reserve makes room for the texts of a merge, so that no column grows. With a spool,
+// the columns that postings do not need are in its file.
 func (w *segmentWriter) reserve(list []*segment, sp *spool) {
 	w.spool = sp
 	texts, groups := 0, 0
@@ -84,8 +84,8 @@ func (w *segmentWriter) addText(subject Subject, ref Ref, words uint32) {
 	w.groups[number].words += uint64(words)
 }
 
-// textStarts marks the first text of each subject, and of each order of subjects: what the postings
-// need to know of their subjects, in three bits for each text.
+// textStarts marks the first text of each subject, and of each order of subjects, in three bits for
+// each text. Postings need nothing else of their subjects.
 type textStarts struct {
 	count            uint32
 	subjects, orders starts
@@ -113,7 +113,7 @@ func (t *textStarts) isOneOfSeveral(doc uint32) bool {
 	return !t.subjects.has(doc) || doc+1 < t.count && !t.subjects.has(doc+1)
 }
 
-// starts is a set of texts whose ranks are known at once.
+// starts is a set of texts with their ranks.
 type starts struct {
 	words  []uint64 // a bit for each text
 	before []uint32 // how many are in the words before each
@@ -157,7 +157,7 @@ type postingList struct {
 	flags   blockFlags
 	whole   frontier // of all blocks
 	any     blockFlags
-	data    []byte // of the postings, but for what is in the spool
+	data    []byte // of the postings, but for the part in the spool
 	spooled int64
 	header  []byte
 }
