@@ -127,6 +127,7 @@ type Engine struct {
 	faults   *fault.Presenter
 	mentions *hint.Finder
 	heavy    limit.Gate
+	messages messageSelections
 }
 
 // NewEngine returns an engine over the store.

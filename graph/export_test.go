@@ -6,6 +6,9 @@ import (
 	"koine/internal/operation"
 )
 
+// OwnFields has the fields with which events are shared.
+var OwnFields = ownFields
+
 // KeptWith returns what is kept with a cached document, by the names of its fields.
 func (e *Engine) KeptWith(query string) map[string]any {
 	doc, _, errs := e.schema.Load().documents.DocumentOf(&operation.Request{Query: query})

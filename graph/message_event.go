@@ -2,8 +2,14 @@ package graph
 
 import (
 	"context"
+	"encoding/json"
 	"iter"
+	"slices"
+	"sync"
 	"sync/atomic"
+
+	"github.com/99designs/gqlgen/graphql"
+	"github.com/vektah/gqlparser/v2/ast"
 
 	"koine/channels"
 	"koine/channels/channel"
@@ -68,8 +74,140 @@ func (s *messageSource) Close() { s.closeStream() }
 
 // messageEvent is the content of subscriptions to messages.
 type messageEvent struct {
-	field  *executor.Selected
-	source *messageSource
+	field   *executor.Selected
+	source  *messageSource
+	results *messageResults // nil if the events are not shared
+}
+
+// FindResult serves knowledge.SharedContent.
+func (c *messageEvent) FindResult(e *operation.Event) json.RawMessage {
+	return c.results.find(c.source.current, e.Position)
+}
+
+// KeepResult serves knowledge.SharedContent.
+func (c *messageEvent) KeepResult(e *operation.Event, data json.RawMessage) bool {
+	return c.results.keep(c.source.current, e.Position, data)
+}
+
+// messageResults keeps the last results of one selection: the streams of a channel are woken
+// together, and the first writes a message for all. It is safe for concurrent use.
+//
+// A result is given for the same message as an object. Package channels has one object for all
+// readers who see the same of a message, and another for each who sees less.
+type messageResults struct {
+	mu     sync.Mutex // guards places
+	places [4]messageResult
+}
+
+type messageResult struct {
+	message *message.Message
+	at      kg.Position
+	data    json.RawMessage
+}
+
+func (s *messageResults) placeOf(at kg.Position) *messageResult {
+	return &s.places[uint64(at.Revision)%uint64(len(s.places))]
+}
+
+func (s *messageResults) find(m *message.Message, at kg.Position) json.RawMessage {
+	if s == nil {
+		return nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if p := s.placeOf(at); p.message == m && p.at == at {
+		return p.data
+	}
+	return nil
+}
+
+func (s *messageResults) keep(m *message.Message, at kg.Position, data json.RawMessage) bool {
+	if s == nil {
+		return false
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	*s.placeOf(at) = messageResult{m, at, data}
+	return true
+}
+
+// messageSelections has the results of the selections that were subscribed to last. It is safe for
+// concurrent use.
+type messageSelections struct {
+	mu     sync.Mutex // guards the fields below
+	places [64]messageSelection
+	next   int // the place to use next
+}
+
+// maxSharedDocument bounds the document and the variables of a selection that is kept.
+const maxSharedDocument = 16 << 10
+
+// messageSelection names the selection of an operation: with equal variables the same document
+// selects the same.
+type messageSelection struct {
+	schema              *servedSchema
+	document, operation string // its text, and the operation's name
+	variables           string // as JSON
+	results             *messageResults
+}
+
+// resultsOf returns the results of the selection of an operation, nil if they depend on more than
+// the message.
+func (s *messageSelections) resultsOf(r *run, opCtx *graphql.OperationContext) *messageResults {
+	if !showsMessageOnly(opCtx.Operation.SelectionSet) {
+		return nil
+	}
+	variables, err := json.Marshal(opCtx.Variables)
+	if err != nil || len(opCtx.RawQuery)+len(opCtx.OperationName)+len(variables) > maxSharedDocument {
+		return nil
+	}
+	wanted := messageSelection{r.schema, opCtx.RawQuery, opCtx.OperationName, string(variables), new(messageResults)}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i := range s.places {
+		p := &s.places[i]
+		if p.schema == wanted.schema && p.document == wanted.document && p.operation == wanted.operation && p.variables == wanted.variables {
+			return p.results
+		}
+	}
+	s.places[s.next] = wanted
+	s.next = (s.next + 1) % len(s.places)
+	return wanted.results
+}
+
+// ownFields has the fields whose values are those of the message itself, by type: they need neither
+// the store nor the reader.
+var ownFields = map[string][]string{
+	"Subscription":     {"messagePublished"},
+	"MessagePublished": {"message", "sequence", "position"},
+	"Message": {"id", "channelId", "author", "authorId", "sequence", "time", "revision", "private", "parts", "text", "metadata", "withheldReason",
+		"artifactRefs", "idempotencyKey", "messageType", "contentType", "format", "tags", "recipient", "recipients", "recipientIds",
+		"correlationId", "expiresAt", "replyToId", "threadId", "proposalId", "factCount"},
+	"Agent":    {"id"},
+	"Progress": {"revision", "position"},
+	"Resync":   {"reason", "oldest"},
+}
+
+// showsMessageOnly reports whether a selection has only fields of ownFields.
+func showsMessageOnly(set ast.SelectionSet) bool {
+	for _, selection := range set {
+		inner := ast.SelectionSet(nil)
+		switch s := selection.(type) {
+		case *ast.Field:
+			if s.Name != "__typename" && (s.ObjectDefinition == nil || !slices.Contains(ownFields[s.ObjectDefinition.Name], s.Name)) {
+				return false
+			}
+			inner = s.SelectionSet
+		case *ast.InlineFragment:
+			inner = s.SelectionSet
+		case *ast.FragmentSpread:
+			inner = s.Definition.SelectionSet
+		}
+		if !showsMessageOnly(inner) {
+			return false
+		}
+	}
+	return true
 }
 
 func (c *messageEvent) Write(w *writer, t *knowledge.EventWriter, e *operation.Event) error {
@@ -228,7 +366,9 @@ func wholeCommit(p kg.Position) kg.Position {
 func subscribeMessages(ctx context.Context, f *executor.Selected, resume *Position, open func(*subscriptionSetup, *messageSource) error) (*Stream, error) {
 	return subscribeChannels(ctx, f, resume, func(o *subscriptionSetup) (knowledge.EventContent, knowledge.Source, error) {
 		s := &messageSource{ownSource: ownSource{o.store}}
-		return &messageEvent{field: o.field, source: s}, s, open(o, s)
+		r := runOf(ctx)
+		results := r.engine.messages.resultsOf(r, graphql.GetOperationContext(ctx))
+		return &messageEvent{field: o.field, source: s, results: results}, s, open(o, s)
 	})
 }
 

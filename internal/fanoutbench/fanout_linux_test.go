@@ -23,7 +23,7 @@ import (
 
 var (
 	streams  = flag.Int("streams", 1000, "streams of each side")
-	doors    = flag.String("doors", "channels,subscribe,graphql", "doors of koine, by commas")
+	doors    = flag.String("doors", "channels,subscribe,graphql", "doors of koine, by commas: channels, subscribe, graphql, messages")
 	programs = flag.String("koine", "", "programs by commas, each NAME=PATH; none builds this tree")
 	settle   = flag.Duration("settle", 3*time.Second, "time between opening the streams and reading the memory; a server of koine at rest gives memory back within 25s")
 	withBare = flag.Bool("bare", true, "measure the bare server beside them")
@@ -201,15 +201,21 @@ func (s *side) koineDoor(b *testing.B, way string) door {
 	}
 	const selection = `subscription { statementChanged(where: {subject: {eq: \"urn:s:0\"}}) { ... on StatementChange { op statement { subject { iri } object { ... on Literal { value } } } } } }`
 	switch way {
+	case "messages":
+		channel := s.createChannel(b)
+		return door{
+			open: func(i int) string {
+				return post("/graphql", i, "Accept: text/event-stream\r\n", `{"query":"subscription { messagePublished(where: {channelId: \"`+channel+`\"}) { ... on MessagePublished { sequence position message { id text time authorId } } } }"}`)
+			},
+			publish: publishTo(channel),
+		}
 	case "channels":
 		channel := s.createChannel(b)
 		return door{
 			open: func(i int) string {
 				return post("/a2a", i, "", fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"channels/stream","params":{"channelId":%q}}`, channel))
 			},
-			publish: func(n int) (string, string, string) {
-				return "/a2a", jsonType, fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"channels/publish","params":{"channelId":%q,"parts":[{"text":%q}]}}`, channel, payload(n))
-			},
+			publish: publishTo(channel),
 		}
 	case "subscribe":
 		return door{
@@ -228,6 +234,13 @@ func (s *side) koineDoor(b *testing.B, way string) door {
 	}
 	b.Fatalf("there is no door %q", way)
 	return door{}
+}
+
+// publishTo publishes messages to a channel.
+func publishTo(channel string) func(n int) (path, contentType, body string) {
+	return func(n int) (string, string, string) {
+		return "/a2a", jsonType, fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"channels/publish","params":{"channelId":%q,"parts":[{"text":%q}]}}`, channel, payload(n))
+	}
 }
 
 // post is a request as agent i.

@@ -3,6 +3,7 @@ package knowledge
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"strconv"
 
 	"github.com/99designs/gqlgen/graphql"
@@ -34,6 +35,16 @@ type EventContent interface {
 	// Write writes the selected fields of an event, nothing to skip it. An error
 	// with CodeResync ends the subscription.
 	Write(w *writer, t *EventWriter, e *operation.Event) error
+}
+
+// SharedContent is an EventContent whose results streams may share.
+type SharedContent interface {
+	EventContent
+	// FindResult returns the result that another stream wrote of the same event, nil if none is
+	// kept. The position of the event is part of it.
+	FindResult(e *operation.Event) json.RawMessage
+	// KeepResult keeps a result, which must not be changed afterwards, and reports whether it did.
+	KeepResult(e *operation.Event, data json.RawMessage) bool
 }
 
 // changePlan is the plan of a StatementChange.

@@ -2,7 +2,9 @@ package knowledge
 
 import (
 	"context"
+	"encoding/json"
 	"iter"
+	"slices"
 	"sync/atomic"
 
 	"github.com/vektah/gqlparser/v2/ast"
@@ -167,13 +169,34 @@ func (s *Stream) Resync(err *kg.Error) operation.Result {
 // eventResult writes the selected fields of an event. told is false if the event is
 // skipped. An error in ends ends the subscription.
 func (s *Stream) eventResult(e *operation.Event) (result operation.Result, told bool, ends error) {
-	if data := s.plan.results.find(e); data != nil {
+	if data := s.findShared(e); data != nil {
 		return operation.Result{Data: data, Shared: true, Position: e.Position}, true, nil
 	}
-	if result, told, ends = s.writeEvent(e); told && ends == nil {
-		result.Shared = s.plan.results.keep(e, &result)
+	if result, told, ends = s.writeEvent(e); told && ends == nil && len(result.Errors) == 0 {
+		result.Shared = s.keepShared(e, &result)
 	}
 	return result, told, ends
+}
+
+// findShared returns the result that another stream wrote of the same event, nil if none is kept.
+func (s *Stream) findShared(e *operation.Event) json.RawMessage {
+	if content, ok := s.plan.content.(SharedContent); ok && !e.UpToDate {
+		return content.FindResult(e)
+	}
+	return s.plan.results.find(e)
+}
+
+// keepShared keeps a result for other streams, and reports whether it did.
+func (s *Stream) keepShared(e *operation.Event, result *operation.Result) bool {
+	content, ok := s.plan.content.(SharedContent)
+	if !ok {
+		return s.plan.results.keep(e, result)
+	}
+	if e.UpToDate || len(result.Data) > maxSharedResult {
+		return false
+	}
+	result.Data = slices.Clip(result.Data)
+	return content.KeepResult(e, result.Data)
 }
 
 // writeEvent writes the result of an event, as eventResult.
