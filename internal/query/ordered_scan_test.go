@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"koine/internal/query/pattern"
+	"koine/internal/slowtest"
 	"koine/kg"
 )
 
@@ -46,6 +47,7 @@ func orderedPatterns(predicate kg.Term, random *rand.Rand) []pattern.Group {
 // Pages of ordered rows are the same whether an ordered scan finds them or all rows are sorted, in
 // every view, and whichever found the pages before.
 func TestOrderedScans(t *testing.T) {
+	slowtest.WithoutRace(t)
 	random := rand.New(rand.NewPCG(5, 6))
 	store := mixedStore(t, random, 6_000)
 	scanned, sorted := map[string]int{}, 0

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"sort"
 	"strings"
 	"testing"
 
@@ -219,9 +220,7 @@ func TestWalkGivesUp(t *testing.T) {
 			"foreign": func(n int) bounds { return bounds{foreign: n, ties: all} },
 			"ties":    func(n int) bounds { return bounds{foreign: all, ties: n} },
 		} {
-			least := 0
-			for ; !run(with(least)); least++ {
-			}
+			least := sort.Search(all, func(n int) bool { return run(with(n)) })
 			if least < 2 || run(with(least-1)) {
 				t.Errorf("descending %v: the walk is complete from a bound of %d %s on", descending, least, name)
 			}
