@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"koine/internal/slowtest"
 	"koine/kg"
 )
 
@@ -104,6 +105,7 @@ func eachView(t *testing.T, store *kg.Store, fn func(*kg.Snapshot)) {
 
 // A page that is found by a walk over the values is the one that ranking all entities finds.
 func TestWalkedPages(t *testing.T) {
+	slowtest.WithoutRace(t)
 	random := rand.New(rand.NewPCG(1, 2))
 	store := mixedStore(t, random, 1500)
 	walked := map[string]int{}

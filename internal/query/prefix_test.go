@@ -135,6 +135,7 @@ func somePrefixes() []string {
 // A list with a prefix is the one that reading everything finds: in each page, in its order and count.
 // It holds with all terms looked up, and with more of them than are looked up.
 func TestPrefixLists(t *testing.T) {
+	slowtest.WithoutRace(t)
 	for _, more := range []int{0, kg.MaxPrefixed} {
 		t.Run(fmt.Sprint(more), func(t *testing.T) { comparePrefixLists(t, more) })
 	}
@@ -247,6 +248,7 @@ func compareKeys(a, b []kg.Row) bool {
 // What a caller gets, and how many statements are read for it, does not depend on terms in
 // statements that it may not read, not even on so many that they are not looked up.
 func TestPrefixesTellNothingHidden(t *testing.T) {
+	slowtest.WithoutRace(t)
 	type answer struct {
 		prefix, name string
 		total        uint64

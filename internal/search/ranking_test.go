@@ -15,6 +15,7 @@ import (
 	"unicode"
 
 	"koine/internal/search"
+	"koine/internal/slowtest"
 	"koine/internal/textindex"
 	"koine/kg"
 )
@@ -139,6 +140,7 @@ func clipQuery(query string) string {
 // The search ranks better than words and BM25 alone, by the judgement of people.
 // testdata/ranking/README.md names the source.
 func TestRanking(t *testing.T) {
+	slowtest.WithoutRace(t)
 	j := readJudged(t, *judgedFile)
 	f := open(t, t.TempDir())
 	defer f.close()

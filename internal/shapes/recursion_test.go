@@ -124,6 +124,7 @@ func TestRecursiveShapesJudgeANodeOnce(t *testing.T) {
 }
 
 func TestDepthOfRecursion(t *testing.T) {
+	slowtest.WithoutRace(t)
 	slowtest.Long(t)
 	store, set := judgedStore(t, kg.Options{})
 	put(t, store, `ex:S a sh:NodeShape ; sh:targetClass ex:P ; sh:property [ sh:path ex:next ; sh:node ex:S ] .`)

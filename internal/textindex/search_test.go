@@ -246,6 +246,7 @@ func plain(texts map[key]Text, r *Request) (hits []Hit) {
 // Search finds the subjects that a walk over all texts finds, with the same scores, page by page, from any
 // arrangement of segments.
 func TestSearchIsExact(t *testing.T) {
+	slowtest.WithoutRace(t)
 	all, mixed := 0, 0
 	for seed := range uint64(slowtest.Size(60, 20)) {
 		random := rand.New(rand.NewPCG(seed, 2))
@@ -364,6 +365,7 @@ func TestSkippedSubjectsAreNoHits(t *testing.T) {
 // bit: with one text of a subject or several, in one segment, in a large one and small ones, or in
 // segments of about one size.
 func TestFirstOfManyHitsAreExact(t *testing.T) {
+	slowtest.WithoutRace(t)
 	searched := 0
 	for seed := range uint64(slowtest.Size(24, 8)) {
 		random := rand.New(rand.NewPCG(seed, 6))
