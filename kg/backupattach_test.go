@@ -89,6 +89,11 @@ func TestBackupAttachments(t *testing.T) {
 
 	small, _ := backup(BackupOptions{Attach: attaching(map[string]string{"made/a": "one", "made/b": "two"})})
 	begin := bytes.Index(small, []byte("made/a")) - 2
+	endless := bytes.Clone(small)
+	copy(endless[begin:], bytes.Repeat([]byte{0xff}, 11)) // a size that is no number
+	if _, err := VerifyBackup(t.Context(), bytes.NewReader(endless), nil); CodeOf(err) != CodeLogDamaged {
+		t.Errorf("VerifyBackup with a size without an end: %v", err)
+	}
 	for i := begin; i < len(small); i++ {
 		b := bytes.Clone(small)
 		b[i] ^= 1 << (i % 8)

@@ -253,7 +253,11 @@ func (r *backupReader) readEnd(content []byte) error {
 }
 
 func (r *backupReader) readPart(most int) ([]byte, error) {
-	n, err := binary.ReadUvarint(summedBytes{r})
+	size := summedBytes{r: r}
+	n, err := binary.ReadUvarint(&size)
+	if err != nil && size.err == nil {
+		return nil, errBackupDamaged("the size of a part is no number")
+	}
 	if err != nil {
 		return nil, readError(err)
 	}
@@ -286,12 +290,15 @@ func readError(err error) error {
 }
 
 // summedBytes reads single bytes and adds them to the checksum.
-type summedBytes struct{ r *backupReader }
+type summedBytes struct {
+	r   *backupReader
+	err error // of reading
+}
 
-func (s summedBytes) ReadByte() (byte, error) {
-	b, err := s.r.in.ReadByte()
-	if err == nil {
+func (s *summedBytes) ReadByte() (b byte, err error) {
+	if b, err = s.r.in.ReadByte(); err == nil {
 		_, _ = s.r.summing.Write([]byte{b})
 	}
+	s.err = err
 	return b, err
 }
