@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"koine/internal/slowtest"
 	"koine/kg"
 )
 
@@ -21,6 +22,7 @@ var (
 // revisions, once or twice over, gets those of the log: after updates, bulk loads, and
 // replacements and deletions of the graphs that they write to.
 func TestApplyCutShortAtRandom(t *testing.T) {
+	slowtest.WithoutRace(t)
 	t.Parallel()
 	seed := *cutSeed
 	if seed == 0 {

@@ -145,6 +145,7 @@ func TestIndexLogsAreDropped(t *testing.T) {
 // group was being written when the process ended. Badger takes keys in order, in
 // several pieces.
 func TestApplyCutShort(t *testing.T) {
+	slowtest.WithoutRace(t)
 	slowtest.Long(t)
 	t.Parallel()
 	w := newWorker(14, "w")
@@ -155,6 +156,7 @@ func TestApplyCutShort(t *testing.T) {
 // graph are applied again to the content of their time, also if the index has the record of
 // the new content already: the record is of a later revision than the marker.
 func TestApplyCutShortBeyondAReplacement(t *testing.T) {
+	slowtest.WithoutRace(t)
 	t.Parallel()
 	exchanges := func(s *kg.Store, whole bool, list ...exchange) {
 		t.Helper()
