@@ -144,7 +144,7 @@ func NewEngine(deps Deps, options Options) *Engine {
 	if options.LabelPredicates == nil {
 		options.LabelPredicates = DefaultLabelPredicates
 	}
-	e := &Engine{deps: deps, options: options, limits: options.Limits.WithDefaults(), heavy: limit.NewGate()}
+	e := &Engine{deps: deps, options: options, limits: options.Limits.WithDefaults(), heavy: limit.NewGate(), messages: newMessageSelections()}
 	e.faults = fault.NewPresenter(deps.Logger, e.limits, deps.Store.FormatPosition)
 	e.mentions = hint.NewFinder(deps.Store, deps.Prefixes)
 	var labels []kg.Term

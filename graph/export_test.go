@@ -6,6 +6,12 @@ import (
 	"koine/internal/operation"
 )
 
+// Bounds of the messages that are shared.
+const (
+	MaxSharedDocument = maxSharedDocument
+	MaxSharedMessage  = maxSharedMessage
+)
+
 // OwnFields has the fields with which events are shared.
 var OwnFields = ownFields
 

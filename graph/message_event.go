@@ -3,9 +3,9 @@ package graph
 import (
 	"context"
 	"encoding/json"
+	"hash/maphash"
 	"iter"
 	"slices"
-	"sync"
 	"sync/atomic"
 
 	"github.com/99designs/gqlgen/graphql"
@@ -18,6 +18,7 @@ import (
 	"koine/graph/executor"
 	"koine/graph/internal/knowledge"
 	"koine/internal/operation"
+	"koine/internal/recent"
 	"koine/kg"
 )
 
@@ -79,68 +80,50 @@ type messageEvent struct {
 	results *messageResults // nil if the events are not shared
 }
 
+// messageResults keeps the last results of one selection: the streams of a channel are woken
+// together, and the first writes a message for all.
+//
+// A result is given for the same message as an object. Package channels has one object for all
+// readers who see the same of a message, and another for each who sees less.
+type messageResults = recent.Values[sentMessage, json.RawMessage]
+
+type sentMessage struct {
+	message *message.Message
+	at      kg.Position
+}
+
+// Bounds of the messages that are shared. A place holds the message with its result.
+const (
+	sharedSelections  = 64
+	sharedMessages    = 4        // of a selection
+	maxSharedDocument = 16 << 10 // the document and the variables of a selection, in bytes
+	maxSharedMessage  = 64 << 10 // the content of a message, in bytes
+)
+
 // FindResult serves knowledge.SharedContent.
 func (c *messageEvent) FindResult(e *operation.Event) json.RawMessage {
-	return c.results.find(c.source.current, e.Position)
+	if c.results == nil {
+		return nil
+	}
+	data, _ := c.results.Find(uint64(e.Position.Revision), sentMessage{c.source.current, e.Position})
+	return data
 }
 
 // KeepResult serves knowledge.SharedContent.
 func (c *messageEvent) KeepResult(e *operation.Event, data json.RawMessage) bool {
-	return c.results.keep(c.source.current, e.Position, data)
-}
-
-// messageResults keeps the last results of one selection: the streams of a channel are woken
-// together, and the first writes a message for all. It is safe for concurrent use.
-//
-// A result is given for the same message as an object. Package channels has one object for all
-// readers who see the same of a message, and another for each who sees less.
-type messageResults struct {
-	mu     sync.Mutex // guards places
-	places [4]messageResult
-}
-
-type messageResult struct {
-	message *message.Message
-	at      kg.Position
-	data    json.RawMessage
-}
-
-func (s *messageResults) placeOf(at kg.Position) *messageResult {
-	return &s.places[uint64(at.Revision)%uint64(len(s.places))]
-}
-
-func (s *messageResults) find(m *message.Message, at kg.Position) json.RawMessage {
-	if s == nil {
-		return nil
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if p := s.placeOf(at); p.message == m && p.at == at {
-		return p.data
-	}
-	return nil
-}
-
-func (s *messageResults) keep(m *message.Message, at kg.Position, data json.RawMessage) bool {
-	if s == nil {
+	if c.results == nil || sizeOfMessage(c.source.current) > maxSharedMessage {
 		return false
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	*s.placeOf(at) = messageResult{m, at, data}
+	c.results.Keep(uint64(e.Position.Revision), sentMessage{c.source.current, e.Position}, data)
 	return true
 }
 
 // messageSelections has the results of the selections that were subscribed to last. It is safe for
 // concurrent use.
 type messageSelections struct {
-	mu     sync.Mutex // guards the fields below
-	places [64]messageSelection
-	next   int // the place to use next
+	seed maphash.Seed
+	last *recent.Values[messageSelection, *messageResults]
 }
-
-// maxSharedDocument bounds the document and the variables of a selection that is kept.
-const maxSharedDocument = 16 << 10
 
 // messageSelection names the selection of an operation: with equal variables the same document
 // selects the same.
@@ -148,7 +131,10 @@ type messageSelection struct {
 	schema              *servedSchema
 	document, operation string // its text, and the operation's name
 	variables           string // as JSON
-	results             *messageResults
+}
+
+func newMessageSelections() messageSelections {
+	return messageSelections{maphash.MakeSeed(), recent.New[messageSelection, *messageResults](sharedSelections)}
 }
 
 // resultsOf returns the results of the selection of an operation, nil if they depend on more than
@@ -161,18 +147,8 @@ func (s *messageSelections) resultsOf(r *run, opCtx *graphql.OperationContext) *
 	if err != nil || len(opCtx.RawQuery)+len(opCtx.OperationName)+len(variables) > maxSharedDocument {
 		return nil
 	}
-	wanted := messageSelection{r.schema, opCtx.RawQuery, opCtx.OperationName, string(variables), new(messageResults)}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for i := range s.places {
-		p := &s.places[i]
-		if p.schema == wanted.schema && p.document == wanted.document && p.operation == wanted.operation && p.variables == wanted.variables {
-			return p.results
-		}
-	}
-	s.places[s.next] = wanted
-	s.next = (s.next + 1) % len(s.places)
-	return wanted.results
+	selection := messageSelection{r.schema, opCtx.RawQuery, opCtx.OperationName, string(variables)}
+	return s.last.FindOrKeep(maphash.Comparable(s.seed, selection), selection, recent.New[sentMessage, json.RawMessage](sharedMessages))
 }
 
 // ownFields has the fields whose values are those of the message itself, by type: they need neither

@@ -48,6 +48,43 @@ func TestMessagesAreWrittenOnce(t *testing.T) {
 	}
 }
 
+// Large documents and large messages are not kept for others, and are sent all the same.
+func TestSharedMessagesAreBounded(t *testing.T) {
+	c := newConversing(t, limit.Limits{})
+	id := c.lab("PUBLIC")
+	document := `subscription { messagePublished(where: {channelId: "` + id + `"}) { ... on MessagePublished { message { authorId } } } } #`
+	padded := func(size int) string { return document + strings.Repeat("x", size-len(document)) }
+	const variables = 16 // more than those of an operation without any
+	for _, row := range []struct {
+		name     string
+		document string
+		text     int
+		once     bool
+	}{
+		{"a document at the bound", padded(graph.MaxSharedDocument - variables), 1, true},
+		{"a document past it", padded(graph.MaxSharedDocument + 1), 1, false},
+		{"a message at the bound", document, graph.MaxSharedMessage - 100, true},
+		{"a message past it", document, graph.MaxSharedMessage, false}, // its JSON is more
+	} {
+		ann, bob := c.hear(t, "ann", row.document, operation.Resume{}), c.hear(t, "bob", row.document, operation.Resume{})
+		for range 2 { // the first is stored before the streams wait for more
+			c.say("ann", id, strings.Repeat("x", row.text), "")
+			first, text := ann.event()
+			second, same := bob.event()
+			if text != same {
+				t.Errorf("%s: one stream is sent %s, the other %s", row.name, text, same)
+			}
+			if once := &first.Result.Data[0] == &second.Result.Data[0]; once && !row.once {
+				t.Errorf("%s is kept", row.name)
+			} else if second.Result.Shared != row.once {
+				t.Errorf("%s: shared %t, want %t", row.name, second.Result.Shared, row.once)
+			}
+		}
+		ann.stop()
+		bob.stop()
+	}
+}
+
 // A reader who may not see the content of a message is not given what was written for one who may,
 // whichever is first.
 func TestSharedMessagesKeepTheirContent(t *testing.T) {

@@ -79,7 +79,7 @@ type Options struct {
 	MemTables       int   // memtables that wait to be written; beyond them the committer waits
 	TableBytes      int64 // size of the index's smaller files. Some of them are in memory while they are written
 	BlockCacheBytes int64 // bytes of index blocks cached
-	IndexBytes      int64 // bytes of the filters and indexes of the index's files kept in memory
+	IndexBytes      int64 // bytes of the filters and indexes of the index's files kept in memory; less than 0: none
 	RunCacheBytes   int64 // bytes of decoded runs of statements cached; less than 0: none
 
 	// RingCommits and RingBytes bound the newest commits that are kept decoded for watchers. A

@@ -2,7 +2,8 @@ package message
 
 import (
 	"encoding/json"
-	"sync"
+
+	"koine/internal/recent"
 )
 
 // encodedMessages is the number of messages whose encodings an Encoder keeps: followers of a
@@ -13,37 +14,24 @@ const encodedMessages = 16
 // encoded once for all who receive it. It is safe for concurrent use.
 type Encoder struct {
 	encode func(*Message) (json.RawMessage, error)
-
-	mu     sync.Mutex // guards places
-	places [encodedMessages]encodedMessage
-}
-
-type encodedMessage struct {
-	message *Message
-	json    json.RawMessage // immutable
+	known  *recent.Values[*Message, json.RawMessage] // immutable
 }
 
 // NewEncoder returns an Encoder that encodes with the function.
 func NewEncoder(encode func(*Message) (json.RawMessage, error)) *Encoder {
-	return &Encoder{encode: encode}
+	return &Encoder{encode: encode, known: recent.New[*Message, json.RawMessage](encodedMessages)}
 }
 
 // Encode returns the encoding of a message, which must not be modified any more. Messages are
 // distinguished by their address: the same message as another viewer sees it is another one.
 func (e *Encoder) Encode(m *Message) (json.RawMessage, error) {
-	at := &e.places[m.Sequence%encodedMessages]
-	e.mu.Lock()
-	known := *at
-	e.mu.Unlock()
-	if known.message == m {
-		return known.json, nil
+	if raw, ok := e.known.Find(uint64(m.Sequence), m); ok {
+		return raw, nil
 	}
 	raw, err := e.encode(m)
 	if err != nil {
 		return nil, err
 	}
-	e.mu.Lock()
-	*at = encodedMessage{m, raw}
-	e.mu.Unlock()
+	e.known.Keep(uint64(m.Sequence), m, raw)
 	return raw, nil
 }

@@ -54,7 +54,7 @@ func (h *Handler) serveEvents(w http.ResponseWriter, r *http.Request, req operat
 	events := h.failureStream(refused)
 	if f != nil {
 		f.transport = transportEvents
-		f.sendProgress = func(result *operation.Result) { stream.Send(h.nextEvent(result, true)) }
+		f.sendProgress = func(result *operation.Result) { _ = stream.Send(h.nextEvent(result, true)) } // a stream that fails ends
 		// Inside a snapshot there is none: an interrupted snapshot can only be started again.
 		start = h.positionToken(f.sentPosition())
 		events = h.eventStream(stream.Context(), f)
@@ -139,18 +139,12 @@ func (h *Handler) failureStream(refused *operation.Result) iter.Seq2[sse.Event, 
 	}
 }
 
-// nextEvent returns the event of a result. A resumable one has an id; only results of
-// subscriptions, which all are, are shared.
+// nextEvent returns the event of a result. A resumable one has an id.
 func (h *Handler) nextEvent(result *operation.Result, resumable bool) sse.Event {
-	if !isSharedResponse(result) {
-		return h.encodeNext(result, resumable)
+	if isSharedResponse(result) {
+		return h.encodeShared(result)
 	}
-	if e, ok := h.shared.find(result); ok {
-		return e
-	}
-	e := h.encodeNext(result, resumable)
-	h.shared.keep(result, e)
-	return e
+	return h.encodeNext(result, resumable)
 }
 
 func (h *Handler) encodeNext(result *operation.Result, resumable bool) sse.Event {

@@ -42,9 +42,9 @@ type feed struct {
 	// mu is held while a result is sent, so that they are sent one at a time and in the order
 	// of their positions. It guards the fields below.
 	mu       sync.Mutex
-	told     kg.Position // up to which results were sent
-	toldAt   time.Time
-	progress *time.Timer // calls tellProgress; nil when the operation has ended
+	sentTo   kg.Position // up to which results were sent
+	sentAt   time.Time
+	progress *time.Timer // calls reportProgress; nil when the operation has ended
 }
 
 // beginFeed executes a query or mutation, or establishes a subscription. It
@@ -221,7 +221,7 @@ func (f *feed) yieldResult(e *operation.Event, err error, yield func(operation.R
 		f.stopProgress()
 		return false
 	}
-	f.told, f.toldAt = e.Position, time.Now()
+	f.sentTo, f.sentAt = e.Position, time.Now()
 	return true
 }
 
@@ -229,9 +229,9 @@ func (f *feed) yieldResult(e *operation.Event, err error, yield func(operation.R
 func (f *feed) startProgress() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.told, f.toldAt = f.sentPosition(), time.Now()
+	f.sentTo, f.sentAt = f.sentPosition(), time.Now()
 	if f.sendProgress != nil {
-		f.progress = time.AfterFunc(f.handler.options.UpToDateEvery, f.tellProgress)
+		f.progress = time.AfterFunc(f.handler.options.UpToDateEvery, f.reportProgress)
 	}
 }
 
@@ -250,9 +250,9 @@ func (f *feed) stopProgress() {
 	}
 }
 
-// tellProgress sends the position scanned to if nothing was sent for the interval. It has the
+// reportProgress sends the position scanned to if nothing was sent for the interval. It has the
 // goroutine of a timer, where a panic would end the process: it ends the progress only.
-func (f *feed) tellProgress() {
+func (f *feed) reportProgress() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	defer func() {
@@ -265,13 +265,13 @@ func (f *feed) tellProgress() {
 		return
 	}
 	every := f.handler.options.UpToDateEvery
-	wait := every - time.Since(f.toldAt)
+	wait := every - time.Since(f.sentAt)
 	if wait <= 0 {
 		wait = every
-		if at := f.sentPosition(); at.Compare(f.told) > 0 {
+		if at := f.sentPosition(); at.Compare(f.sentTo) > 0 {
 			// The position goes back when something that may match has come.
-			if e := f.subscription.UpToDate(); e.Position.Compare(f.told) > 0 {
-				f.told, f.toldAt = e.Position, time.Now()
+			if e := f.subscription.UpToDate(); e.Position.Compare(f.sentTo) > 0 {
+				f.sentTo, f.sentAt = e.Position, time.Now()
 				f.sendProgress(&e.Result)
 			}
 		}
@@ -286,7 +286,7 @@ func (f *feed) endStep(ctx context.Context, err error) (step, error) {
 	if ctx.Err() != nil {
 		return step{}, err
 	}
-	told := f.told
+	told := f.sentTo
 	if at := f.sentPosition(); at.Compare(told) > 0 {
 		told = at
 	}

@@ -13,6 +13,7 @@ import (
 
 	"koine/internal/caller"
 	"koine/internal/operation"
+	"koine/internal/recent"
 	"koine/internal/sse"
 	"koine/internal/ws"
 	"koine/kg"
@@ -32,7 +33,7 @@ type Handler struct {
 	schema, answer http.Handler // compressing handlers
 	reservations   *reservations
 	sockets        *ws.Server
-	shared         sharedResponses
+	shared         *recent.Values[sharedResult, sse.Event]
 }
 
 // NewHandler returns a handler. Its streams end with the server Deps.Streams.
@@ -41,7 +42,7 @@ func NewHandler(deps Deps, options Options) *Handler {
 	sdl := []byte(deps.Engine.SDL())
 	sum := sha256.Sum256(sdl)
 	h := &Handler{
-		engine: deps.Engine, positions: deps.Positions, streams: deps.Streams, options: options.withDefaults(),
+		engine: deps.Engine, positions: deps.Positions, streams: deps.Streams, options: options.withDefaults(), shared: newSharedEvents(),
 		sdl: sdl, etag: `W/"` + hex.EncodeToString(sum[:8]) + `"`,
 	}
 	compressed := newCompressor(h.options.CompressBytes)

@@ -14,8 +14,8 @@ const (
 	restAmount = 4 << 20
 )
 
-// pagesEvery is how often the pages of mapped files are looked at. Publishing reads up to 400 MiB of
-// them in a second.
+// pagesEvery is how often the pages of mapped files are looked at. They may pass their share between
+// two looks.
 const pagesEvery = 50 * time.Millisecond
 
 // Watch looks at the memory of the process until ctx is done. It calls releasePages for pages of

@@ -63,7 +63,7 @@ type columnWriter struct {
 	from, next, to int64 // where it begins in the spool, the next write goes, and its room ends
 }
 
-var errSpool = errors.New("a column is not as long as was reserved")
+var errSpool = errors.New("a column does not have the length that was reserved")
 
 // reserve makes room for numbers of a width, which none may exceed.
 func (c *columnWriter) reserve(n, width int, sp *spool) {

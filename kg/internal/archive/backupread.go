@@ -256,7 +256,7 @@ func (r *backupReader) readPart(most int) ([]byte, error) {
 	size := summedBytes{r: r}
 	n, err := binary.ReadUvarint(&size)
 	if err != nil && size.err == nil {
-		return nil, errBackupDamaged("the size of a part is no number")
+		return nil, errBackupDamaged("the size of a part is malformed")
 	}
 	if err != nil {
 		return nil, readError(err)

@@ -14,19 +14,25 @@ func NewIndexMemory(size int64) *IndexMemory {
 	return m
 }
 
-// take reports whether there is room for an index, and takes it.
-func (m *IndexMemory) take(size int) bool {
+// acquire takes room for an index, and reports whether there is any.
+func (m *IndexMemory) acquire(size int) bool {
 	if m == nil {
 		return false
 	}
 	if m.left.Add(-int64(size)) >= 0 {
 		return true
 	}
-	m.give(size)
+	m.release(size)
 	return false
 }
 
-func (m *IndexMemory) give(size int) { m.left.Add(int64(size)) }
+// release gives the room of an index back.
+func (m *IndexMemory) release(size int) { m.left.Add(int64(size)) }
 
-// Left returns the bytes that no index has.
-func (m *IndexMemory) Left() int64 { return m.left.Load() }
+// Left returns the bytes that no index has, 0 for a nil IndexMemory.
+func (m *IndexMemory) Left() int64 {
+	if m == nil {
+		return 0
+	}
+	return m.left.Load()
+}

@@ -182,7 +182,7 @@ func (t *Table) remove() error {
 		return nil
 	}
 	if t.indexHeld.CompareAndSwap(true, false) {
-		t.opt.IndexMemory.give(t.indexLen)
+		t.opt.IndexMemory.release(t.indexLen)
 	}
 	err := z.Munmap(t.Data)
 	t.Data = nil
@@ -358,7 +358,7 @@ func OpenTable(mf *z.MmapFile, opts Options) (*Table, error) {
 func (t *Table) ReleaseIndex() {
 	if t.indexHeld.CompareAndSwap(true, false) {
 		t._index.Store(fb.GetRootAsTableIndex(t.readNoFail(t.indexStart, t.indexLen), 0))
-		t.opt.IndexMemory.give(t.indexLen)
+		t.opt.IndexMemory.release(t.indexLen)
 	}
 }
 
@@ -526,7 +526,7 @@ func (t *Table) initIndex() (*fb.BlockOffset, error) {
 	if !t.shouldDecrypt() {
 		// If there's no encryption, this points to the mmap'ed buffer.
 		t._index.Store(index)
-		if t.Fd != nil && t.opt.IndexMemory.take(t.indexLen) {
+		if t.Fd != nil && t.opt.IndexMemory.acquire(t.indexLen) {
 			t.indexHeld.Store(true)
 			t._index.Store(fb.GetRootAsTableIndex(bytes.Clone(data), 0))
 		}
