@@ -33,6 +33,7 @@ var pagedFields = map[string]string{
 // For any cut of a list, by pages or by budgets, and with concurrent writes: its pages
 // together equal one page, except for the lists inside.
 func TestPagesOfEveryField(t *testing.T) {
+	slowtest.WithoutRace(t)
 	slowtest.Long(t)
 	s := *seed
 	if s == 0 {

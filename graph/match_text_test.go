@@ -90,6 +90,7 @@ func TestMatchWithText(t *testing.T) {
 // page by page, while texts come and go. What a caller may not read changes neither the rows nor
 // the plan.
 func TestMatchWithTextIsJoined(t *testing.T) {
+	slowtest.WithoutRace(t)
 	random := rand.New(rand.NewPCG(11, 4))
 	b, own := newSearching(t), newSearching(t)
 	vocabulary := strings.Fields("alpine lakes lake river rivers water deep cold warm island")

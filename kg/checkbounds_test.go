@@ -138,6 +138,7 @@ func oneNumber(rows []string) (put, gone []string) {
 // A check has the same result with its data in memory or in files, for stores without
 // faults and with damage in any part, and leaves no file.
 func TestCheckBounds(t *testing.T) {
+	slowtest.WithoutRace(t)
 	slowtest.Long(t)
 	t.Parallel()
 	dir := numbered(t)

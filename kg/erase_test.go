@@ -122,6 +122,7 @@ func withoutLines(lines []string, drop func(line string) (string, bool)) (out []
 // unchanged, under the same revisions, in a store that is consistent and another one for
 // its clients. Erasing it again does nothing.
 func TestErase(t *testing.T) {
+	slowtest.WithoutRace(t)
 	slowtest.Long(t)
 	t.Parallel()
 	whole := filepath.Join(t.TempDir(), "whole")

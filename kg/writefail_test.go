@@ -186,6 +186,7 @@ func TestVolumeBelowReserve(t *testing.T) {
 // A volume that fills up in the middle of a bulk load leaves a prefix of it, and the store
 // takes updates again when there is room.
 func TestVolumeFillsUpInBulkLoad(t *testing.T) {
+	slowtest.WithoutRace(t)
 	slowtest.Long(t)
 	t.Parallel()
 	var left atomic.Int64

@@ -280,6 +280,7 @@ func unfinished(from, address, path string) (conn net.Conn, err error) {
 }
 
 func TestUnfinishedMessagesCostLittle(t *testing.T) {
+	slowtest.WithoutRace(t)
 	if testing.Short() {
 		t.Skip("it opens thousands of sockets")
 	}

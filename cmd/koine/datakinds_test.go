@@ -196,6 +196,7 @@ func (k *kinds) check() {
 // portfolios, audit copies, held messages, following, reputation and presence are known to
 // check, backup, restore, erase and the removal of history.
 func TestEveryKindOfData(t *testing.T) {
+	slowtest.WithoutRace(t)
 	slowtest.Long(t)
 	hook := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		verdict := `{"verdict":"accept"}`

@@ -27,6 +27,7 @@ func embeddedPatches(model string, n int) string {
 // 413 and change nothing, and that a body of more than 8 MiB is 413. The variables of applyPatches
 // are smaller than a commit, so its update is too large by the embeddings that it removes.
 func TestEmbeddingsPastACommit(t *testing.T) {
+	slowtest.WithoutRace(t)
 	slowtest.Long(t)
 	const fit, past = kg.MaxCommitBytes / (4*kg.MaxEmbeddingNumbers + 64), kg.MaxCommitBytes/(4*kg.MaxEmbeddingNumbers) + 1
 	_, url := startServer(t)

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"koine/internal/slowtest"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -124,6 +125,7 @@ func TestEmbeddingsEndpoint(t *testing.T) {
 // is restored sends no text again, and erases vectors as another does. An index that is damaged in
 // the backup is noticed.
 func TestEmbeddingsBackup(t *testing.T) {
+	slowtest.WithoutRace(t)
 	endpoint, sent := serveVectors(t, "key")
 	work := t.TempDir()
 	keyFile := filepath.Join(work, "key")

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"koine/internal/slowtest"
 )
 
 // nodeDir has the npm packages of the tests of MCP.
@@ -146,6 +147,7 @@ func (c *npmClient) use(tool string, arguments any) (r called) {
 // The clients of both generations of the TypeScript SDK use every tool over both transports,
 // with the example in its description, while the server is killed between two calls.
 func TestToolsThroughNPM(t *testing.T) {
+	slowtest.WithoutRace(t)
 	node := startNodeClients(t)
 	for _, sdk := range []int{1, 2} {
 		for _, transport := range []string{"stdio", "http"} {
@@ -322,6 +324,7 @@ func TestWatchedResourceEndsWithItsAccess(t *testing.T) {
 // A long call reports its progress, and ends when it is cancelled, in both generations and
 // over both transports.
 func TestLongCallsThroughNPM(t *testing.T) {
+	slowtest.WithoutRace(t)
 	node := startNodeClients(t)
 	_, url := startServer(t)
 	_, metrics := ask(t, http.MethodGet, url+"/metrics", "dora", "")

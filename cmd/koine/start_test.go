@@ -200,6 +200,7 @@ func awaitNone(t testing.TB, store *kg.Store, what string, p kg.Pattern) {
 // does not grow with messages, tasks, web hooks, statements and commits that are not needed
 // in memory.
 func TestStartReadsWhatItKeeps(t *testing.T) {
+	slowtest.WithoutRace(t)
 	slowtest.Long(t)
 	few := contents{statements: 500, channels: 10, messages: 100, expired: 10, tasks: 20, hooks: 5}
 	many := contents{statements: 5000, channels: 10, messages: 1000, expired: 100, tasks: 200, hooks: 50}

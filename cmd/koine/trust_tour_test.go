@@ -26,6 +26,7 @@ var trustMasks = regexp.MustCompile(`ak_live_\w+|Key \w{12} of|[0-9a-f]{8}-[0-9a
 // for its port, in one shell, with the administrator's key that the first start printed.
 // With UPDATE_README=1 the output is written into it.
 func TestTourOfTrust(t *testing.T) {
+	slowtest.WithoutRace(t)
 	slowtest.Long(t)
 	const path = "../../docs/trust.md"
 	text, err := os.ReadFile(path)

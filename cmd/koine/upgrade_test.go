@@ -50,6 +50,7 @@ type olderStore struct {
 // Data directories and backups of each release and step open, are upgraded at most once, and the tokens of
 // clients are valid afterwards, or refused by name if the epoch is new.
 func TestUpgrade(t *testing.T) {
+	slowtest.WithoutRace(t)
 	slowtest.Long(t)
 	archives, err := filepath.Glob("testdata/upgrade/*.tar.gz")
 	if err != nil || len(archives) == 0 {

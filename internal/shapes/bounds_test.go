@@ -158,6 +158,7 @@ func TestBoundsOfShapes(t *testing.T) {
 }
 
 func TestBoundOfTheShapesGraph(t *testing.T) {
+	slowtest.WithoutRace(t)
 	slowtest.Long(t)
 	store, _ := judgedStore(t, kg.Options{})
 	some := func(from, n int) (quads []kg.Quad) {

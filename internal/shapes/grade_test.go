@@ -9,6 +9,7 @@ import (
 
 // A node that already violates a shape may stay unchanged or improve, but not become worse.
 func TestWhatIsWrongMayNotGetWorse(t *testing.T) {
+	slowtest.WithoutRace(t)
 	slowtest.Long(t)
 	p := func(constraint string) string {
 		return `ex:S sh:targetNode ex:a ; sh:property [ sh:path ex:p ; ` + constraint + ` ] .`

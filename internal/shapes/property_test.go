@@ -21,6 +21,7 @@ var (
 // The verdict on an update equals the comparison of all violations of the whole graph
 // before and after it, and a report lists these.
 func TestVerdictsAreThoseOfTheWholeGraph(t *testing.T) {
+	slowtest.WithoutRace(t)
 	slowtest.Long(t)
 	if *seed == 0 {
 		*seed = rand.Uint64()

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"testing"
 
+	"koine/internal/slowtest"
 	"koine/kg"
 )
 
@@ -15,6 +16,7 @@ import (
 // subject by subject, and while texts are added that it does not see. The texts of a subject fit a
 // query if the subject is a hit.
 func TestFindingHasAllHits(t *testing.T) {
+	slowtest.WithoutRace(t)
 	fits, spelt := 0, 0
 	for seed := range uint64(40) {
 		random := rand.New(rand.NewPCG(seed, 5))

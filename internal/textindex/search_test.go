@@ -316,6 +316,7 @@ func TestSearchIsExact(t *testing.T) {
 // The first hits are those of a walk over all texts also where most subjects are skipped:
 // frequent words cannot make a hit beside rare ones.
 func TestSkippedSubjectsAreNoHits(t *testing.T) {
+	slowtest.WithoutRace(t)
 	for seed := range uint64(10) {
 		random := rand.New(rand.NewPCG(seed, 4))
 		w := &world{New(), map[key]Text{}}

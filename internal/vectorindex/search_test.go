@@ -191,6 +191,7 @@ func checkSearches(t *testing.T, r *rand.Rand, x *Index, want model, dimension i
 
 // Chunks that are full, mapped and given up have what was put.
 func TestChunks(t *testing.T) {
+	slowtest.WithoutRace(t)
 	const dimension = 4096
 	r := rand.New(rand.NewPCG(2, 2))
 	dir := t.TempDir()

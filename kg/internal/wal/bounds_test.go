@@ -47,6 +47,7 @@ func TestEntrySizeBound(t *testing.T) {
 }
 
 func TestBatchSizeBound(t *testing.T) {
+	slowtest.WithoutRace(t)
 	slowtest.Long(t)
 	l := open(t, t.TempDir(), wal.Options{Files: waltest.New()})
 	const n = wal.MaxBatchBytes / wal.MaxEntryBytes

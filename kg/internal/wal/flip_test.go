@@ -19,6 +19,7 @@ import (
 // one exception: after a power cut nothing tells a bad byte in the last batch
 // from a batch that was torn.
 func TestFlippedByteAnywhere(t *testing.T) {
+	slowtest.WithoutRace(t)
 	slowtest.Long(t)
 	const entries = 9
 	for name, least := range map[string]uint64{"closed": entries, "power cut": entries - 1} {
