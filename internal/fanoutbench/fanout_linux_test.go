@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -67,6 +68,7 @@ func BenchmarkFanOut(b *testing.B) {
 		return // the first call only finds out how long an op takes
 	}
 	sides := startSides(b)
+	limitStreams(b, len(sides))
 	for _, s := range sides {
 		s.resting = s.residentBytes(b)
 		s.clients = openClients(b, strings.TrimPrefix(s.url, "http://"), *streams, s.door.open)
@@ -82,6 +84,25 @@ func BenchmarkFanOut(b *testing.B) {
 	b.ReportMetric(0, "ns/op")
 	for _, s := range sides {
 		s.report(b, sides[0])
+	}
+}
+
+// limitStreams lowers -streams to what the limit of open files allows: this process holds the
+// client's end of the streams of all sides.
+func limitStreams(b *testing.B, sides int) {
+	b.Helper()
+	const otherFiles = 500
+	var limit syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
+		b.Fatal(err)
+	}
+	allowed := int((min(limit.Cur, 1<<30) - min(limit.Cur, otherFiles)) / uint64(sides))
+	if allowed == 0 {
+		b.Fatalf("a process may open %d files, which is too few for streams: raise the limit (ulimit -n)", limit.Cur)
+	}
+	if *streams > allowed {
+		b.Logf("%d streams of each side instead of %d: a process may open %d files (ulimit -n)", allowed, *streams, limit.Cur)
+		*streams = allowed
 	}
 }
 

@@ -63,18 +63,18 @@ func Divide(total int64) Shares {
 		Received:  min(max(total/2, 32<<20), 256<<20),
 		Result:    min(total/16, 16<<20),
 	}
-	// An eighth is for garbage that comes while it is collected, and pages between two looks.
-	s.Heap = total - s.Mapped - total/8
+	// Outside the shares are garbage made during a collection, pages mapped between two checks,
+	// and the stacks of threads and data of the program, which Go does not count.
+	reserve := total / 8
 	switch {
 	case total < small:
 		s.Memtable, s.Memtables, s.Table = 8<<20, 1, 1<<20
 		s.Blocks, s.Indexes = total/20, total/24
-		// An eighth of little memory is less than both, with the threads and the data of the program,
-		// which Go does not count: 256M passed 250 MiB after five minutes of publishing.
-		s.Heap -= total / 32
+		reserve += total / 32 // the reserve needed does not shrink in proportion
 	case total >= 1<<30:
 		s.Memtables, s.Blocks = 5, total/8
 	}
+	s.Heap = total - s.Mapped - reserve
 	return s
 }
 

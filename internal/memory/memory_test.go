@@ -27,6 +27,10 @@ func TestSharesFit(t *testing.T) {
 	if d := Divide(Default); d.Memtable != 16<<20 || d.Terms != 1<<16 || d.Result != 16<<20 {
 		t.Errorf("the default is %+v", d)
 	}
+	// Ten minutes of publishing with 256M use 34 MiB beyond both, and have to stay below 250.
+	if d := Divide(256 << 20); d.Mapped+d.Heap > (250-34)<<20 {
+		t.Errorf("256M: mapped and heap are %d MiB, want at most 216", (d.Mapped+d.Heap)>>20)
+	}
 }
 
 func TestAvailable(t *testing.T) {
