@@ -105,7 +105,7 @@ const fewPatterns = 8
 // prepare validates the filter and prepares it.
 func (f Filter) prepare(s *Store) (*watchFilter, error) {
 	access, distrust := s.options.Access, s.options.Distrust
-	if f.View.MaxAge != 0 || f.View.At != 0 {
+	if f.View.MaxAge != 0 || f.View.At != 0 || f.View.AtStart {
 		return nil, Errorf(CodeInvalid, "a watch takes no revision and no age")
 	}
 	if err := f.View.Valid(); err != nil {

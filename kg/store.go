@@ -363,9 +363,9 @@ func (s *Store) View(ctx context.Context, v View) (*Snapshot, error) {
 	if v.Now.IsZero() {
 		v.Now = s.options.Clock()
 	}
-	past := v.At != 0 && v.At < newest
+	past := v.At != 0 && v.At < newest || v.AtStart && newest > 0
 	release := func() { s.unpin(p) }
-	if past {
+	if past && !v.AtStart {
 		// Registered before the check against the oldest revision: from here on retention
 		// keeps the revision.
 		done := s.holdRevision(v.At)
@@ -375,7 +375,7 @@ func (s *Store) View(ctx context.Context, v View) (*Snapshot, error) {
 		release()
 		return nil, datadir.ErrRevisionGone(v.At, Position{Epoch: s.dir.Epoch, Revision: s.oldestReadable(), Index: EndOfCommit})
 	}
-	if v.At == 0 {
+	if v.At == 0 && !v.AtStart {
 		v.At = newest
 	}
 	v.Principal.Normalise()

@@ -11,6 +11,9 @@ type View struct {
 	Principal Principal
 	// At is the revision to read; 0 means the newest.
 	At Revision
+	// AtStart reads revision 0, the store before its first commit, which retention never
+	// removes. At is 0.
+	AtStart bool
 	// Graphs restricts the read to these graphs (DefaultGraph is one). Nil
 	// means all readable graphs but koine's own, AllGraphs those as well.
 	Graphs    []Term
@@ -101,6 +104,9 @@ func (v *View) Visible(all []Assertion) []Assertion {
 func (v *View) Valid() error {
 	if !(v.MinCertainty >= 0 && v.MinCertainty <= 1) {
 		return Errorf(CodeInvalid, "a certainty is between 0 and 1, not %v", v.MinCertainty)
+	}
+	if v.AtStart && v.At != 0 {
+		return Errorf(CodeInvalid, "a view of the start is of revision 0, not %d", v.At)
 	}
 	if v.MaxAge < 0 {
 		return Errorf(CodeInvalid, "an age cannot be negative")

@@ -59,6 +59,19 @@ func testViews(t *testing.T, f Factory) {
 			compareObjects(t, b, row.view, row.want)
 		})
 	}
+	t.Run("the start", func(t *testing.T) {
+		snap := open(t, b.Store, kg.View{AtStart: true})
+		defer snap.Close()
+		if list, err := collect(snap.Match(kg.Pattern{})); err != nil || len(list) != 0 || snap.Revision() != 0 {
+			t.Errorf("got %v at revision %d, %v, want nothing at 0", list, snap.Revision(), err)
+		}
+		if n, err := snap.Count(kg.Pattern{}); err != nil || n != 0 {
+			t.Errorf("Count: got %d, %v, want 0", n, err)
+		}
+		if _, err := b.Store.View(t.Context(), kg.View{AtStart: true, At: 1}); kg.CodeOf(err) != kg.CodeInvalid {
+			t.Errorf("the start of revision 1: got %v, want %v", err, kg.CodeInvalid)
+		}
+	})
 	t.Run("what a snapshot says of itself", func(t *testing.T) {
 		snap := open(t, b.Store, kg.View{Principal: tester})
 		defer snap.Close()

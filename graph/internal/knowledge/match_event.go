@@ -204,16 +204,13 @@ func (c *matchEvent) writeChanged(w *writer, t *EventWriter, e *operation.Event)
 	if err != nil {
 		return err
 	}
-	var before *loader
-	var was *kg.Snapshot
-	if r := e.Position.Revision - 1; r > 0 {
-		if before, err = t.loaderAt(r); err != nil {
-			return err
-		}
-		before.view.At = r // as of then: entities may have changed since
-		was = before.snapshot
+	before, err := t.loaderAt(e.Position.Revision - 1)
+	if err != nil {
+		return err
 	}
-	rows, err := c.match.Difference(t.Ctx, was, after.snapshot, commitOf(e))
+	// Entities are shown as of then: they may have changed since.
+	before.view.At, before.view.AtStart = e.Position.Revision-1, e.Position.Revision == 1
+	rows, err := c.match.Difference(t.Ctx, before.snapshot, after.snapshot, commitOf(e))
 	if err != nil || rows.Empty() {
 		return err
 	}

@@ -139,7 +139,7 @@ func RunOf(ctx context.Context) *Run { return ctx.Value(readRunKey{}).(*Run) }
 // OpenSnapshot returns the snapshot of a view, the same one for equal views. A view
 // without a revision gets that of the operation.
 func (r *Run) OpenSnapshot(ctx context.Context, view kg.View) (*kg.Snapshot, error) {
-	asked := view.At != 0
+	asked := view.At != 0 || view.AtStart
 	if !asked && r.pinned {
 		view.At = r.revision
 	}

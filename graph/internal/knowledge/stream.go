@@ -283,10 +283,10 @@ func (t *EventWriter) loaderFor(e *operation.Event, reads bool) (*loader, error)
 	return t.loaderAt(e.Position.Revision)
 }
 
-// loaderAt returns a loader at a revision other than 0.
+// loaderAt returns a loader at a revision.
 func (t *EventWriter) loaderAt(r kg.Revision) (*loader, error) {
 	view := t.stream.view
-	view.At = r
+	view.At, view.AtStart = r, r == 0
 	snapshot, err := t.Run.OpenSnapshot(t.Ctx, view)
 	if err != nil {
 		return nil, err

@@ -18,8 +18,8 @@ type Difference struct{ Added, Removed []Row }
 func (d *Difference) Empty() bool { return len(d.Added)+len(d.Removed) == 0 }
 
 // Difference returns the rows that were added and removed between two snapshots of
-// one view, before and after a commit; before is nil at revision 0. It fails with
-// CodeResync if that exceeds the limits.
+// one view, before and after a commit. It fails with CodeResync if that exceeds the
+// limits.
 func (m *Match) Difference(ctx context.Context, before, after *kg.Snapshot, commit *kg.Commit) (Difference, error) {
 	d := &comparison{Match: m, ctx: ctx, before: before, after: after, evaluationsLeft: m.limits.Evaluations}
 	out, err := d.run(commit)
@@ -155,11 +155,7 @@ func (d *comparison) countEvaluation() error {
 	if d.evaluationsLeft--; d.evaluationsLeft < 0 {
 		return errTooManyEvaluations
 	}
-	read := d.after.StatementsRead()
-	if d.before != nil {
-		read += d.before.StatementsRead()
-	}
-	if read > int64(d.limits.Statements) {
+	if read := d.before.StatementsRead() + d.after.StatementsRead(); read > int64(d.limits.Statements) {
 		return kg.Errorf(kg.CodeLimitExceeded, "more than %d statements would have to be read", d.limits.Statements)
 	}
 	return nil
@@ -214,9 +210,6 @@ func (d *comparison) rowKey(s *kg.Snapshot, r Row) (string, error) {
 }
 
 func (d *comparison) eachRow(s *kg.Snapshot, b binding, yield func(Row) bool) error {
-	if s == nil {
-		return nil
-	}
 	q := pattern.Query{Distinct: true, Select: d.columns, Bound: b}
 	e, err := d.pattern.Evaluate(d.ctx, s, q)
 	if err != nil {

@@ -166,13 +166,13 @@ type history struct {
 	t     *testing.T
 	store *kgtest.Store
 	view  kg.View
-	at    []*kg.Snapshot // nil at revision 0
+	at    []*kg.Snapshot
 }
 
 func newHistory(t *testing.T, s *kgtest.Store, view kg.View) *history {
-	h := &history{t: t, store: s, view: view, at: []*kg.Snapshot{nil}}
-	for r := kg.Revision(1); r <= s.Head().Revision; r++ {
-		view.At = r
+	h := &history{t: t, store: s, view: view}
+	for r := kg.Revision(0); r <= s.Head().Revision; r++ {
+		view.At, view.AtStart = r, r == 0
 		snapshot, err := s.View(t.Context(), view)
 		if err != nil {
 			t.Fatal(err)
@@ -196,9 +196,6 @@ func (h *history) commit(r int) *kg.Commit {
 func (h *history) standing(m *livematch.Match, r int) map[string]bool {
 	h.t.Helper()
 	set := map[string]bool{}
-	if h.at[r] == nil {
-		return set
-	}
 	for row, err := range m.Rows(h.t.Context(), h.at[r]) {
 		if err != nil {
 			h.t.Fatal(err)
@@ -253,6 +250,37 @@ func TestRowsFollowTheGraph(t *testing.T) {
 	t.Logf("%d patterns followed, %d commits changed rows", patterns, changed)
 	if changed < patterns {
 		t.Error("too little changed")
+	}
+}
+
+// TestRowsOfTheStart proves that the rows of a path of length zero, which has a solution
+// in an empty store, are not added by the first commit.
+func TestRowsOfTheStart(t *testing.T) {
+	s := kgtest.Disk(t, kg.Options{})
+	n4 := kg.IRI("urn:n4")
+	if _, err := s.Update(t.Context(), kg.Meta{}, func(tx *kg.Tx) error {
+		return tx.Apply(kg.Patch{Op: kg.Add, Quad: kg.Quad{Subject: n4, Predicate: kg.IRI("urn:p0"), Object: kg.IRI("urn:n1")}})
+	}); err != nil {
+		t.Fatal(err)
+	}
+	way, err := path.Parse("<urn:p0>*", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := livematch.New(pattern.Group{Triples: []pattern.Triple{{Subject: pattern.Term(n4), Path: way, Object: pattern.Var("d")}}}, nil, livematch.Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := newHistory(t, s, kg.View{})
+	if got := slices.Collect(maps.Keys(h.standing(m, 0))); !slices.Equal(got, []string{"[<urn:n4>]"}) {
+		t.Errorf("rows at the start: got %v, want <urn:n4>", got)
+	}
+	diff, err := m.Difference(t.Context(), h.at[0], h.at[1], h.commit(1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(diff.Removed) != 0 || len(diff.Added) != 1 || h.text(1, diff.Added[0]) != "[<urn:n1>]" {
+		t.Errorf("rows of the first commit: got %v added and %v removed, want <urn:n1> added", diff.Added, diff.Removed)
 	}
 }
 
