@@ -39,14 +39,15 @@ func (r *orderedReader) Close() {
 	}
 }
 
-// rawFrame is Log.rawFrame.
-func (r *orderedReader) rawFrame(index uint64, room []byte) ([]byte, error) {
+// readLone is Log.readLone.
+func (r *orderedReader) readLone(index uint64, room []byte) (frame, error) {
 	if raw := r.find(index); raw != nil {
-		if f, err := decodeFrame(raw); err == nil && f.index == index {
-			return append(room[:0], raw...), nil
+		room = append(room[:0], raw...)
+		if f, err := decodeFrame(room); err == nil && f.index == index {
+			return f, nil
 		}
 	}
-	return r.l.rawFrame(index, room)
+	return r.l.readLone(index, room)
 }
 
 // find returns the bytes of an entry in a closed segment, valid until the next call, or nil if

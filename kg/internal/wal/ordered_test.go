@@ -89,6 +89,12 @@ func TestEntriesAreReadInWindows(t *testing.T) {
 			}
 			return nil
 		},
+		"part of the frames": func() error {
+			for _, err := range l.Frames(1, entries) {
+				return err // the loop is left
+			}
+			return errors.New("no frame")
+		},
 		"verify": func() error { return l.Verify(t.Context(), nil) },
 		"part": func() error {
 			for _, err := range l.Entries(1, entries/2) {

@@ -119,9 +119,10 @@ func (l *Log) stillOpen() error {
 	return nil
 }
 
-// frameSource reads the bytes of an entry, into room if that is large enough.
+// frameSource reads an entry, into room if that is large enough, and checks it without its
+// neighbours.
 type frameSource interface {
-	rawFrame(index uint64, room []byte) ([]byte, error)
+	readLone(index uint64, room []byte) (frame, error)
 }
 
 // readFrame reads one entry, checks it and its link, and returns its hash.
@@ -131,21 +132,35 @@ func (l *Log) readFrame(index uint64) (frame, [sha256.Size]byte, error) {
 
 // readFrameFrom is readFrame with a source and a buffer for the frame.
 func (l *Log) readFrameFrom(from frameSource, index uint64, room []byte) (frame, [sha256.Size]byte, error) {
-	f, hash, err := l.readLone(from, index, room)
+	f, err := from.readLone(index, room)
+	if err != nil {
+		return frame{}, [sha256.Size]byte{}, err
+	}
+	hash, err := l.checkLink(f)
 	if err != nil {
 		return frame{}, hash, err
-	}
-	want, err := l.hashBefore(index)
-	if errors.Is(err, ErrNotFound) {
-		return f, hash, nil // truncated: the link has no target
-	}
-	if err != nil {
-		return frame{}, hash, err
-	}
-	if f.prev != want {
-		return frame{}, hash, wrongLink(index, f.prev, want)
 	}
 	return f, hash, nil
+}
+
+// checkLink compares the link of an entry with the hash of its predecessor, and returns the
+// hash of the entry.
+func (l *Log) checkLink(f frame) ([sha256.Size]byte, error) {
+	hash := l.hashFrame(f)
+	want, err := l.hashBefore(f.index)
+	if errors.Is(err, ErrNotFound) {
+		return hash, nil // truncated: the link has no target
+	}
+	if err == nil && f.prev != want {
+		err = wrongLink(f.index, f.prev, want)
+	}
+	return hash, err
+}
+
+func (l *Log) hashFrame(f frame) [sha256.Size]byte {
+	hash := sha256.Sum256(f.raw)
+	l.hashes.put(f.index, hash)
+	return hash
 }
 
 func wrongLink(index uint64, got, want [sha256.Size]byte) error {
@@ -160,29 +175,31 @@ func (l *Log) hashBefore(index uint64) ([sha256.Size]byte, error) {
 	if hash, ok := l.hashes.get(index - 1); ok {
 		return hash, nil
 	}
-	_, hash, err := l.readLone(l, index-1, nil)
-	return hash, err
+	f, err := l.readLone(index-1, nil)
+	if err != nil {
+		return [sha256.Size]byte{}, err
+	}
+	return l.hashFrame(f), nil
 }
 
-// readLone reads one entry and checks it without its neighbours.
-func (l *Log) readLone(from frameSource, index uint64, room []byte) (frame, [sha256.Size]byte, error) {
-	raw, err := from.rawFrame(index, room)
+// readLone reads one entry, into room if that is large enough, and checks it without its
+// neighbours.
+func (l *Log) readLone(index uint64, room []byte) (frame, error) {
+	raw, err := l.rawFrame(index, room)
 	if err != nil {
-		return frame{}, [sha256.Size]byte{}, err
+		return frame{}, err
 	}
 	f, err := decodeFrame(raw)
 	if errors.Is(err, ErrVersion) {
-		return frame{}, [sha256.Size]byte{}, err
+		return frame{}, err
 	}
 	if err != nil {
-		return frame{}, [sha256.Size]byte{}, damageErrorf(index, err, "frame")
+		return frame{}, damageErrorf(index, err, "frame")
 	}
 	if f.index != index {
-		return frame{}, [sha256.Size]byte{}, damageErrorf(index, nil, "found entry %d in its place", f.index)
+		return frame{}, damageErrorf(index, nil, "found entry %d in its place", f.index)
 	}
-	hash := sha256.Sum256(raw)
-	l.hashes.put(index, hash)
-	return f, hash, nil
+	return f, nil
 }
 
 // raftLogs are pooled, because raft-wal makes them escape.

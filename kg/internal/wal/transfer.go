@@ -47,22 +47,24 @@ func (f Frame) Payload() ([]byte, error) {
 // next one.
 func (l *Log) Frames(from, to uint64) iter.Seq2[Frame, error] {
 	return func(yield func(Frame, error) bool) {
-		in := l.newOrderedReader()
-		defer in.Close()
-		var raw, payload []byte
-		for index := from; index <= to; index++ {
-			f, hash, err := l.readFrameFrom(in, index, raw)
-			if err == nil {
-				payload, err = f.unpackInto(payload)
-				raw = f.raw
+		ahead := l.readAhead(from, to)
+		defer ahead.stop()
+		for batch := range ahead.batches {
+			for _, f := range batch.frames {
+				hash, err := l.checkLink(f)
+				if err != nil {
+					yield(Frame{Index: f.index}, err)
+					return
+				}
+				if !yield(Frame{f.index, f.prev, hash, f.raw}, nil) {
+					return
+				}
 			}
-			if err != nil {
-				yield(Frame{Index: index}, err)
+			if batch.err != nil {
+				yield(Frame{Index: batch.failed}, batch.err)
 				return
 			}
-			if !yield(Frame{index, f.prev, hash, f.raw}, nil) {
-				return
-			}
+			ahead.free <- batch
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"strings"
 	"testing"
 
@@ -119,5 +120,51 @@ func TestFramesRefused(t *testing.T) {
 	}
 	if err := to.AppendFrames(all[1:]); err != nil || to.Last() != 4 {
 		t.Errorf("the rest: %d, %v", to.Last(), err)
+	}
+}
+
+// Frames of any size have their own bytes as long as they are valid, in every batch that is
+// read ahead, and an error comes at its entry.
+func TestFramesReadAhead(t *testing.T) {
+	t.Parallel()
+	l, err := wal.Open(t.TempDir(), wal.Options{SegmentBytes: 1 << 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	dice := rand.New(rand.NewPCG(7, 7))
+	const entries = 120
+	for i := range uint64(entries) {
+		content := make([]byte, []int{10, 2000, 100_000, 300_000}[dice.IntN(4)])
+		for k := range content { // is not compressed
+			content[k] = byte(dice.Uint32())
+		}
+		if err := l.Append(i+1, [][]byte{content}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	next := uint64(1)
+	for f, err := range l.Frames(1, entries+1) {
+		if next == entries+1 {
+			if !errors.Is(err, wal.ErrNotFound) || f.Index != next {
+				t.Errorf("after the last entry: got entry %d, %v, want %v at %d", f.Index, err, wal.ErrNotFound, next)
+			}
+			next++
+			continue
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, err := l.Read(next)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := f.Payload(); f.Index != next || err != nil || !bytes.Equal(got, want) {
+			t.Fatalf("entry %d in the place of %d has %d bytes, want %d, %v", f.Index, next, len(got), len(want), err)
+		}
+		next++
+	}
+	if next != entries+2 {
+		t.Errorf("ended before %d", next)
 	}
 }

@@ -173,7 +173,8 @@ func newPrivateFile(path string, write func(io.Writer) error) (err error) {
 			os.Remove(f.Name())
 		}
 	}()
-	if err = errors.Join(write(f), f.Sync(), f.Close()); err != nil {
+	early := &syncingWriter{f: f}
+	if err = errors.Join(write(early), early.wait(), f.Sync(), f.Close()); err != nil {
 		return err
 	}
 	// Unlike Rename, Link fails if a file of that name has appeared in the meantime.
@@ -181,6 +182,44 @@ func newPrivateFile(path string, write func(io.Writer) error) (err error) {
 		return err
 	}
 	return errors.Join(os.Remove(f.Name()), syncDir(filepath.Dir(path)))
+}
+
+// syncInterval is the number of bytes after which a syncingWriter syncs.
+const syncInterval = 16 << 20
+
+// syncingWriter syncs a file while it is written, so that little is left for the end. It is
+// for one goroutine.
+type syncingWriter struct {
+	f        *os.File
+	unsynced int
+	syncing  chan error // the result of the sync in progress; nil for none
+}
+
+func (w *syncingWriter) Write(b []byte) (n int, err error) {
+	n, err = w.f.Write(b)
+	if w.unsynced += n; err != nil || w.unsynced < syncInterval {
+		return n, err
+	}
+	select {
+	case err = <-w.syncing: // of the interval before
+	default:
+		if w.syncing != nil {
+			return n, nil // the volume is slower; the page cache takes what is written
+		}
+	}
+	syncing := make(chan error, 1)
+	go func() { syncing <- w.f.Sync() }()
+	w.syncing, w.unsynced = syncing, 0
+	return n, err
+}
+
+// wait waits for the sync in progress. A file reports an error of writing back to one sync
+// only, so the caller must not ignore it.
+func (w *syncingWriter) wait() error {
+	if w.syncing == nil {
+		return nil
+	}
+	return <-w.syncing
 }
 
 func syncDir(path string) error {

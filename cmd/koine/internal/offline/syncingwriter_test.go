@@ -1,0 +1,52 @@
+package offline
+
+import (
+	"bytes"
+	"io"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// TestSyncingWriter proves that a file has all that was written in more than one interval.
+func TestSyncingWriter(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "a")
+	want := bytes.Repeat([]byte("0123456789"), syncInterval/4)
+	if err := newPrivateFile(path, func(w io.Writer) error {
+		_, err := io.CopyBuffer(struct{ io.Writer }{w}, struct{ io.Reader }{bytes.NewReader(want)}, make([]byte, 1<<20))
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := os.ReadFile(path); err != nil || !bytes.Equal(got, want) {
+		t.Errorf("%d bytes differ from the %d that were written, %v", len(got), len(want), err)
+	}
+}
+
+// TestSyncingWriterFails proves that the error of an early sync is not lost: the file reports
+// it to no later one.
+func TestSyncingWriterFails(t *testing.T) {
+	t.Parallel()
+	piece := make([]byte, syncInterval)
+	for _, lastWrite := range []bool{true, false} {
+		f, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0) // cannot be synced
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		w := &syncingWriter{f: f}
+		if _, err := w.Write(piece); err != nil {
+			t.Fatal(err)
+		}
+		if lastWrite {
+			err = w.wait()
+		} else {
+			w.syncing <- <-w.syncing // it has ended
+			_, err = w.Write(piece)
+		}
+		if err == nil {
+			t.Errorf("after the last write %t: the error of the sync is lost", lastWrite)
+		}
+	}
+}
