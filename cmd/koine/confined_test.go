@@ -159,6 +159,10 @@ func TestConfinedRoles(t *testing.T) {
 	if status, text := k.send(http.MethodPost, "/api/v1/agents/register", plain, `{"agent_id":"ann","capabilities":[]}`); status != http.StatusOK {
 		t.Fatal(status, text)
 	}
+	// The registration makes ann present, which is stored a moment later.
+	eventually(t, "the presence of ann is stored", func() bool {
+		return strings.Contains(k.graphql(k.admin, `{ match(pattern: {triples: [{s: "agent://ann", p: "koine:presence", o: "?status"}]}, view: {graphs: ["urn:koine:graph:journal:presence"]}) { nodes { values } } }`), "ONLINE")
+	})
 	fill := strings.NewReplacer("{task}", task, "{channel}", channel, "{intent}", intent.ID).Replace
 	ask := func(credential string, d door) string {
 		return k.through(credential, door{d.over, fill(d.path), fill(d.body)})
