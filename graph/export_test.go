@@ -3,12 +3,14 @@ package graph
 import (
 	"github.com/vektah/gqlparser/v2/ast"
 
+	"koine/graph/internal/knowledge"
 	"koine/internal/operation"
 )
 
-// Bounds of the messages that are shared.
+// Bounds of what streams share.
 const (
 	MaxSharedDocument = maxSharedDocument
+	MaxSharedPlan     = knowledge.MaxSharedPlan
 	MaxSharedMessage  = maxSharedMessage
 )
 

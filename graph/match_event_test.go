@@ -131,6 +131,30 @@ func TestMatchChangedBounds(t *testing.T) {
 	}
 }
 
+// A stream that lags behind the history kept ends with a resync: its client must not miss a row.
+func TestMatchChangedBehindHistory(t *testing.T) {
+	b := newBench(t, graph.Options{}, func(o *kg.Options) {
+		begun := o.Clock()
+		o.History, o.Uptime = time.Minute, func() time.Duration { return o.Clock().Sub(begun) }
+	})
+	f := b.follow(t, `subscription { e: matchChanged(pattern: {triples: [{s: "?s", p: "ex:p", o: "?o"}]}) { ... on MatchChange { added { values } } ... on Resync { reason } } }`, "", operation.Resume{})
+	b.update(set("p", 0))
+	f.want(`{"e":{"added":[{"values":["https://example.org/s",0]}]}}`)
+	for n := range 100 { // each is a second
+		b.update(set("p", int64(n+1)))
+	}
+	if r, err := b.store.Maintenance().Retain(t.Context()); err != nil || r.Oldest < 3 {
+		t.Fatalf("Retain: %+v, %v", r, err)
+	}
+	e, err, _ := f.next()
+	if kg.CodeOf(err) != kg.CodeResync {
+		t.Fatalf("got %s, %v, %v, want %s", e.Result.Data, e.Result.Errors, err, kg.CodeResync)
+	}
+	if got := string(f.sub.(*graph.Stream).Resync(kg.AsError(err)).Data); !strings.Contains(got, "the changes of revision 2 cannot be reported: its history is gone") {
+		t.Errorf("got %s", got)
+	}
+}
+
 // A position means the same after the store was closed and opened again.
 func TestCommitsAcrossRestarts(t *testing.T) {
 	slowtest.Long(t)

@@ -1,6 +1,7 @@
 package graph_test
 
 import (
+	"strings"
 	"testing"
 
 	"koine/graph"
@@ -29,6 +30,20 @@ func TestEventsAreWrittenOnce(t *testing.T) {
 		}
 		if once := &first.Result.Data[0] == &second.Result.Data[0]; once != want {
 			t.Errorf("%s: written once: %t, want %t", document, once, want)
+		}
+		one.stop()
+		other.stop()
+	}
+	// A plan holds its document, and is not kept for others if that is long.
+	for padding, want := range map[int]bool{graph.MaxSharedPlan: true, graph.MaxSharedPlan + 1: false} {
+		document := `subscription { statementChanged { ... on StatementChange { op } } }`
+		document += strings.Repeat(" ", padding-len(document))
+		one, other := b.follow(t, document, "", operation.Resume{}), b.follow(t, document, "", operation.Resume{})
+		b.update(set("p", int64(padding)))
+		first, _ := one.event()
+		second, _ := other.event()
+		if once := &first.Result.Data[0] == &second.Result.Data[0]; once != want {
+			t.Errorf("a document of %d bytes: written once: %t, want %t", padding, once, want)
 		}
 		one.stop()
 		other.stop()

@@ -26,12 +26,13 @@ func (m Maintenance) Sound() error {
 // and come back when they are read.
 func (m Maintenance) ReleasePages() { m.s.db.ReleasePages() }
 
-// ReleaseCaches empties the caches of blocks, of the indexes of files and of terms, and most of
-// the newest commits that are kept for watchers. It must not run beside itself or Close.
+// ReleaseCaches empties the caches of blocks, of the indexes of files, of runs and of terms, and most
+// of the newest commits that are kept for watchers. It must not run beside itself or Close.
 func (m Maintenance) ReleaseCaches() {
 	m.s.db.ClearBlockCache()
 	m.s.db.ReleaseIndexes()
 	m.s.cache.Clear()
+	m.s.runs.clear()
 	m.s.tailer.shrinkRing()
 	m.s.recentCommits.clear()
 }

@@ -1,6 +1,7 @@
 package kg
 
 import (
+	"container/list"
 	"sync"
 
 	"koine/kg/internal/keys"
@@ -12,10 +13,12 @@ import (
 type runCache struct {
 	maxBytes int64
 
-	mu    sync.Mutex // guards the fields below
-	runs  map[runKey]*cachedRun
-	bytes int64
-	reads uint64
+	mu       sync.Mutex               // guards the fields below
+	runs     map[runKey]*list.Element // of order
+	order    list.List                // *cachedRun, the one that was read last first
+	bytes    int64                    // of the runs
+	building map[runKey]struct{}      // the runs that are being read
+	reserved int64                    // bytes of the runs that are being read, at most half of maxBytes
 
 	hits, dropped int // for tests
 }
@@ -23,14 +26,15 @@ type runCache struct {
 // runKey names a run.
 type runKey struct{ graph, predicate, object ID } // object: zero for all
 
-// cachedRun is a run. It is never modified after it was added to the cache, except for used.
+// cachedRun is a run. It is never modified after it was added to the cache.
 type cachedRun struct {
+	key      runKey
 	touched  Revision // when the predicate last changed in the graph
 	name     ID       // of the graph
 	objects  []ID
 	ends     []uint32 // for each object, the end of its subjects
 	subjects []uint64 // packed
-	used     uint64   // guarded by runCache.mu
+	reserved int64    // part of runCache.reserved, while the run is being read
 }
 
 // runOverhead is the memory of an empty run.
@@ -40,7 +44,7 @@ func newRunCache(maxBytes int64) *runCache {
 	if maxBytes < 0 {
 		return nil
 	}
-	return &runCache{maxBytes: maxBytes, runs: map[runKey]*cachedRun{}}
+	return &runCache{maxBytes: maxBytes, runs: map[runKey]*list.Element{}, building: map[runKey]struct{}{}}
 }
 
 func (r *cachedRun) size() int64 {
@@ -51,45 +55,90 @@ func (r *cachedRun) size() int64 {
 func (c *runCache) lookUp(key runKey, touched Revision) *cachedRun {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	r := c.runs[key]
-	if r == nil || r.touched != touched {
+	at := c.runs[key]
+	if at == nil || at.Value.(*cachedRun).touched != touched {
 		return nil
 	}
-	c.reads++
 	c.hits++
-	r.used = c.reads
-	return r
+	c.order.MoveToFront(at)
+	return at.Value.(*cachedRun)
 }
 
-// add adds a run, in the place of an older one, and drops those that were not read for the
-// longest time.
-func (c *runCache) add(key runKey, r *cachedRun) {
-	if r.size() > c.maxBytes/2 {
+// begin returns an empty run to be filled by a walk, which must call end. It returns nil if
+// another walk reads this run already.
+func (c *runCache) begin(key runKey, name ID, touched Revision) *cachedRun {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if _, is := c.building[key]; is {
+		return nil
+	}
+	c.building[key] = struct{}{}
+	return &cachedRun{key: key, name: name, touched: touched}
+}
+
+// reserve reserves the present size of a run that is being read. It returns false if the runs that
+// are being read need too much.
+func (c *runCache) reserve(r *cachedRun) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	more := r.size() - r.reserved
+	if c.reserved+more > c.maxBytes/2 {
+		return false
+	}
+	c.reserved += more
+	r.reserved += more
+	c.makeRoom()
+	return true
+}
+
+// end ends a walk that began a run. A complete run is added in the place of an older one, unless it
+// is too large.
+func (c *runCache) end(r *cachedRun, complete bool) {
+	fits := complete && c.reserve(r)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.building, r.key)
+	c.reserved -= r.reserved
+	r.reserved = 0
+	if !fits {
+		return
+	}
+	if had := c.runs[r.key]; had != nil {
+		if had.Value.(*cachedRun).touched >= r.touched {
+			return
+		}
+		c.drop(had)
+	}
+	c.runs[r.key] = c.order.PushFront(r)
+	c.bytes += r.size()
+	c.makeRoom()
+}
+
+// makeRoom drops the runs that were not read for the longest time. It must be called with c.mu held.
+func (c *runCache) makeRoom() {
+	for c.bytes+c.reserved > c.maxBytes && c.order.Len() > 0 {
+		c.drop(c.order.Back())
+		c.dropped++
+	}
+}
+
+// drop drops a run. It must be called with c.mu held.
+func (c *runCache) drop(at *list.Element) {
+	r := c.order.Remove(at).(*cachedRun)
+	c.bytes -= r.size()
+	delete(c.runs, r.key)
+}
+
+// clear drops all runs. c may be nil.
+func (c *runCache) clear() {
+	if c == nil {
 		return
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if had := c.runs[key]; had != nil {
-		if had.touched >= r.touched {
-			return
-		}
-		c.bytes -= had.size()
-	}
-	c.reads++
-	r.used = c.reads
-	c.runs[key] = r
-	c.bytes += r.size()
-	for c.bytes > c.maxBytes {
-		var oldest runKey
-		for k, other := range c.runs {
-			if had := c.runs[oldest]; had == nil || other.used < had.used {
-				oldest = k
-			}
-		}
-		c.bytes -= c.runs[oldest].size()
-		c.dropped++
-		delete(c.runs, oldest)
-	}
+	clear(c.runs)
+	c.order.Init()
+	c.bytes = 0
 }
 
 // packSubject packs the id of a subject, false if it does not fit.
@@ -104,14 +153,14 @@ func unpackSubject(to *ID, packed uint64) {
 }
 
 // appendQuad adds a quad to a run that is being read. It returns false if it does not fit.
-func (r *cachedRun) appendQuad(q *IDQuad, maxBytes int64) bool {
+func (c *runCache) appendQuad(r *cachedRun, q *IDQuad) bool {
 	if n := len(r.objects); n == 0 || r.objects[n-1] != q.Object {
 		r.objects, r.ends = append(r.objects, q.Object), append(r.ends, uint32(len(r.subjects)))
 	}
 	packed, fits := packSubject(&q.Subject)
 	r.subjects = append(r.subjects, packed)
 	r.ends[len(r.ends)-1]++
-	return fits && (len(r.subjects)%1024 != 0 || r.size() <= maxBytes/2)
+	return fits && (len(r.subjects)%1024 != 0 || c.reserve(r))
 }
 
 // runOf returns the key of the run that holds the visible quads of the pattern, and the revision

@@ -6,6 +6,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"koine/kg/internal/keys"
 )
 
 // keepsOne keeps one graph from strangers.
@@ -80,8 +82,8 @@ func TestCachedRuns(t *testing.T) {
 				}
 			}
 		}
-		if s.runs.bytes > maxBytes {
-			t.Fatalf("the cache has %d bytes, at most %d", s.runs.bytes, maxBytes)
+		if s.runs.bytes > maxBytes || s.runs.reserved != 0 || len(s.runs.building) != 0 {
+			t.Fatalf("the cache has %d bytes, at most %d, and %d reserved for %d runs", s.runs.bytes, maxBytes, s.runs.reserved, len(s.runs.building))
 		}
 	}
 	for _, snap := range old {
@@ -89,6 +91,53 @@ func TestCachedRuns(t *testing.T) {
 	}
 	if s.runs.hits == 0 || s.runs.dropped == 0 {
 		t.Errorf("%d runs were read from the cache and %d dropped", s.runs.hits, s.runs.dropped)
+	}
+}
+
+// Runs that are read at the same time have at most half of the cache, each is read once, and what the
+// cache has gives way to them.
+func TestRunsBeingRead(t *testing.T) {
+	c := newRunCache(64 << 10)
+	key := func(n uint64) runKey { return runKey{predicate: keys.Numbered(keys.TagIRI, n)} }
+	fill := func(r *cachedRun, n int) (fits bool) {
+		q := IDQuad{Object: keys.Numbered(keys.TagIRI, 1)}
+		for i := range n {
+			q.Subject = keys.Numbered(keys.TagIRI, uint64(i))
+			if !c.appendQuad(r, &q) {
+				return false
+			}
+		}
+		return true
+	}
+	for n := range uint64(6) {
+		r := c.begin(key(n), ID{}, 1)
+		if r == nil || !fill(r, 1024) {
+			t.Fatalf("run %d is not read", n)
+		}
+		c.end(r, true)
+	}
+	had := c.bytes
+	one, other := c.begin(key(10), ID{}, 1), c.begin(key(11), ID{}, 1)
+	if again := c.begin(key(10), ID{}, 1); again != nil {
+		t.Error("a run is read twice at the same time")
+	}
+	if !fill(one, 2048) {
+		t.Error("the first does not fit")
+	}
+	if fill(other, 2048) {
+		t.Errorf("two of %d bytes fit into half of %d", one.size(), c.maxBytes)
+	}
+	if c.bytes+c.reserved > c.maxBytes || c.reserved > c.maxBytes/2 || c.bytes >= had {
+		t.Errorf("%d bytes, %d before, and %d reserved of %d", c.bytes, had, c.reserved, c.maxBytes)
+	}
+	c.end(other, false)
+	c.end(one, true)
+	if c.lookUp(key(10), 1) != one || c.lookUp(key(11), 1) != nil || c.reserved != 0 || len(c.building) != 0 {
+		t.Errorf("after the end %d bytes are reserved for %d runs", c.reserved, len(c.building))
+	}
+	c.clear()
+	if c.bytes != 0 || c.order.Len() != 0 || c.lookUp(key(10), 1) != nil {
+		t.Errorf("%d bytes after clear", c.bytes)
 	}
 }
 

@@ -45,15 +45,28 @@ func (w *keyWalk) walkPattern(p IDQuad) error {
 		if r := s.runs.lookUp(key, touched); r != nil {
 			return w.walkRun(key, r)
 		}
-		w.run, w.runKey = &cachedRun{touched: touched, name: name}, key
+		if r := s.runs.begin(key, name, touched); r != nil {
+			return w.walkAndKeep(r)
+		}
 	}
+	return w.walkKeys()
+}
+
+// walkAndKeep is walkKeys, and adds the run to the cache if it was read to its end.
+func (w *keyWalk) walkAndKeep(r *cachedRun) (err error) {
+	complete := false
+	defer func() { w.s.runs.end(r, complete) }() // also if fn panics
+	w.run = r
+	err = w.walkKeys()
+	complete = err == nil && w.err == nil && w.run != nil
+	return err
+}
+
+// walkKeys reads the keys of the pattern.
+func (w *keyWalk) walkKeys() error {
 	w.order = keys.Choose(w.pattern)
 	w.prefix, _ = w.order.AppendPrefix(nil, w.pattern)
-	err = s.kv.Walk(w.prefix, w.takeKey)
-	if w.run != nil && err == nil && w.err == nil {
-		s.runs.add(key, w.run)
-	}
-	return err
+	return w.s.kv.Walk(w.prefix, w.takeKey)
 }
 
 // WalksKeys reports whether WalkIDs reads keys and nothing else, for patterns without a literal
@@ -65,10 +78,9 @@ type keyWalk struct {
 	scanner
 	fn    func(q *IDQuad) error
 	reads int64 // not counted yet
-	// run are the quads so far of runKey's graph, to be cached; nil: they are not. It does not
+	// run are the quads so far of its graph, to be cached; nil: they are not. It does not
 	// depend on the rights of the reader, which may change meanwhile.
-	run    *cachedRun
-	runKey runKey
+	run *cachedRun
 }
 
 // takeKey passes a key on. It returns false to end the walk.
@@ -78,7 +90,7 @@ func (w *keyWalk) takeKey(key []byte) bool {
 		w.err = Errorf(CodeInternal, "a key of the index cannot be read: %x", key)
 		return false
 	}
-	if w.run != nil && q.Graph == w.runKey.graph && !w.run.appendQuad(q, w.s.runs.maxBytes) {
+	if w.run != nil && q.Graph == w.run.key.graph && !w.s.runs.appendQuad(w.run, q) {
 		w.run = nil
 	}
 	if !keys.Matches(w.pattern, *q) || !w.admitsRow(q) {

@@ -76,12 +76,15 @@ func (d *debugging) observe(next func(method string, code int, took time.Duratio
 	}
 }
 
+// maxProfile bounds the time that a profile or trace takes: net/http/pprof refuses longer ones.
+const maxProfile = 5 * time.Minute
+
 // serve begins to answer.
 func (d *debugging) serve(log *slog.Logger, store *kg.Store, s memory.Shares) {
 	if d == nil {
 		return
 	}
-	d.server = http.Server{ReadHeaderTimeout: 10 * time.Second, Handler: d.recorder.Handler(diagnosis.Options{Version: buildinfo.Version(), Store: store, Memory: nameShares(s)})}
+	d.server = http.Server{ReadHeaderTimeout: 10 * time.Second, IdleTimeout: time.Minute, WriteTimeout: maxProfile, Handler: d.recorder.Handler(diagnosis.Options{Version: buildinfo.Version(), Store: store, Memory: nameShares(s)})}
 	log.Info("debug pages", "url", "http://"+d.listener.Addr().String()+"/")
 	go d.server.Serve(d.listener) // close ends it
 }
@@ -102,6 +105,7 @@ func nameShares(s memory.Shares) []diagnosis.Share {
 		{Name: "pages of mapped files", Bytes: s.Mapped},
 		{Name: "newest keys", Bytes: s.Memtable * int64(1+s.Memtables)},
 		{Name: "blocks of the index", Bytes: s.Blocks},
+		{Name: "decoded runs of statements", Bytes: s.Runs},
 		{Name: "newest commits", Bytes: s.Commits},
 		{Name: "received and not answered", Bytes: s.Received},
 		{Name: "an answer of GraphQL", Bytes: s.Result},

@@ -68,7 +68,7 @@ const maxJSONLDHolders = 64
 type capacityFlags struct {
 	MaxStreams     int  `help:"Maximum number of open event streams, WebSockets and subscriptions. One caller may use half of what the others leave." default:"10000" placeholder:"N"`
 	MaxConnections *int `help:"Maximum number of open connections. One caller may use half of what the others leave (default: derived from the limit of open files, at most 16384)." placeholder:"N"`
-	ReceivedMiB    *int `help:"Maximum memory for received requests and messages that are not answered yet. One caller may use half of what the others leave (default: half of --memory, at most 256)." name:"received-mib" placeholder:"MIB"`
+	ReceivedMiB    *int `help:"Maximum memory for received requests and messages that are not answered yet, or whose stream is open. One caller may use half of what the others leave (default: half of --memory, at most 256)." name:"received-mib" placeholder:"MIB"`
 }
 
 // Bounds of the flags.

@@ -31,12 +31,16 @@ func (f memoryFlag) shares() (memory.Shares, error) {
 // keepStoreWithin sets the options of the store that take memory.
 func keepStoreWithin(s memory.Shares, o *kg.Options) {
 	o.MemTableBytes, o.MemTables, o.TableBytes = s.Memtable, s.Memtables, s.Table
-	o.BlockCacheBytes, o.IndexBytes, o.TermCache, o.RingBytes = s.Blocks, s.Indexes, s.Terms, int(s.Commits)
+	o.BlockCacheBytes, o.IndexBytes, o.RunCacheBytes = s.Blocks, s.Indexes, s.Runs
+	o.TermCache, o.RingBytes = s.Terms, int(s.Commits)
 }
 
 // watchMemory keeps the process within its memory until stop is called.
 func watchMemory(ctx context.Context, log *slog.Logger, s memory.Shares, store *kg.Store, texts *search.Service) (stop func()) {
 	log.Info("memory", "total", memory.Size(s.Total).String(), "blocks", s.Blocks, "memtables", s.Memtable*int64(1+s.Memtables), "commits", s.Commits, "heap", s.Heap)
+	if limit, is := memory.GroupLimit(); is {
+		log.Warn("the control group has less memory than a server needs: the system may end the process", "limit", limit.String(), "needs", memory.Size(memory.Min/3*4).String())
+	}
 	garbage.Limit(s.Heap)
 	ctx, cancel := context.WithCancel(ctx)
 	var watch sync.WaitGroup

@@ -33,8 +33,8 @@ type Options struct {
 	// One caller may have half of those that the others leave. They take no
 	// slot among the streams.
 	MaxPendingSockets int
-	// Intake bounds the unanswered messages of sockets, and the minimal speed
-	// at which a message must arrive.
+	// Intake bounds the bytes of unanswered messages of sockets and of operations of the
+	// single connection mode, and the minimal speed at which a message must arrive.
 	Intake throttle.Intake
 	// InitTimeout bounds the time until connection_init.
 	InitTimeout time.Duration

@@ -2,6 +2,7 @@ package transport
 
 import (
 	"errors"
+	"io"
 	"net/http"
 	"strings"
 
@@ -11,6 +12,7 @@ import (
 	"koine/internal/caller"
 	"koine/internal/operation"
 	"koine/internal/sse"
+	"koine/internal/throttle"
 	"koine/kg"
 )
 
@@ -107,9 +109,22 @@ func (h *Handler) openReserved(w http.ResponseWriter, r *http.Request, reserved 
 // serveOperation begins an operation whose results go to the stream. Earlier errors
 // are answered directly.
 func (h *Handler) serveOperation(w http.ResponseWriter, r *http.Request, reserved *reservation) {
+	body := &countedBody{ReadCloser: r.Body}
+	r.Body = body
 	req, e := h.decodeRequest(w, r)
 	if e != nil {
 		e.write(w, formResponse)
+		return
+	}
+	// The operation holds its request after this answer.
+	received, started := h.options.Intake.Receive(throttle.OwnerOf(reserved.owner)), false
+	defer func() {
+		if !started {
+			received.Release()
+		}
+	}()
+	if err := received.Grow(body.bytes + int64(len(r.URL.RawQuery))); err != nil {
+		h.writeResult(w, formResponse, &operation.Result{Errors: h.engine.Present(err)})
 		return
 	}
 	req.Principal, req.Actor = reserved.owner.Principal, reserved.owner.Actor
@@ -130,9 +145,25 @@ func (h *Handler) serveOperation(w http.ResponseWriter, r *http.Request, reserve
 		h.writeResult(w, formResponse, refused)
 	default:
 		f.transport = transportEvents
-		go reserved.playFeed(op, f)
+		started = true
+		go func() {
+			defer received.Release()
+			reserved.playFeed(op, f)
+		}()
 		w.WriteHeader(http.StatusAccepted)
 	}
+}
+
+// countedBody counts the bytes that are read of a body.
+type countedBody struct {
+	io.ReadCloser
+	bytes int64
+}
+
+func (b *countedBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	b.bytes += int64(n)
+	return n, err
 }
 
 // startReserved registers an operation on the stream.

@@ -15,6 +15,7 @@ import (
 	"koine/graph/transport"
 	"koine/internal/slowtest"
 	"koine/internal/sse"
+	"koine/internal/throttle"
 	"koine/kg"
 )
 
@@ -170,6 +171,27 @@ func TestSingleConnection(t *testing.T) {
 		status, _ := s.send("DELETE", "?operationId=1", "")
 		return status == 404
 	})
+}
+
+// An operation holds the bytes of its request until it ends, though the request is answered before.
+func TestSingleConnectionCountsBytes(t *testing.T) {
+	b := newBench(t, graph.Options{})
+	bytes := throttle.NewPool(4 << 10)
+	server := b.serve(t, transport.Options{Intake: throttle.Intake{Pool: bytes}}, sse.Options{})
+	s := b.reserve(t, server)
+	w := s.open()
+	query := following("latest") + strings.Repeat(" ", 1<<10)
+	s.run(202, "1", query)
+	if n := bytes.InUse(); n < 1<<10 {
+		t.Errorf("%d bytes are in use for an operation of %d", n, len(query))
+	}
+	if got := s.run(429, "2", query+query); !strings.Contains(got, "OVERLOADED") { // past half of the rest
+		t.Errorf("got %s", got)
+	}
+	s.want(200, "DELETE", "?operationId=1", "")
+	eventually(t, "the bytes are released", func() bool { return bytes.InUse() == 0 })
+	w.cancel()
+	b.settle()
 }
 
 // A reservation without a stream expires, and its operations end with it.

@@ -96,17 +96,21 @@ func TestOnlyLoopback(t *testing.T) {
 	for _, c := range []struct {
 		target string
 		origin string
+		site   string // the header that browsers send
 		want   int
 	}{
-		{"http://127.0.0.1:6060/", "", http.StatusOK},
-		{"http://127.0.0.1:6060/debug/pprof/", "", http.StatusOK},
-		{"http://127.0.0.1:6060/debug/pprof/cmdline", "", http.StatusNotFound},
-		{"http://attacker.example:6060/", "", http.StatusForbidden},
-		{"http://127.0.0.1.example/debug/pprof/heap", "", http.StatusForbidden},
-		{"http://127.0.0.1:6060/report.json", "https://attacker.example", http.StatusForbidden},
+		{"http://127.0.0.1:6060/", "", "", http.StatusOK},
+		{"http://127.0.0.1:6060/", "", "none", http.StatusOK},
+		{"http://127.0.0.1:6060/debug/pprof/", "", "same-origin", http.StatusOK},
+		{"http://127.0.0.1:6060/debug/pprof/cmdline", "", "", http.StatusNotFound},
+		{"http://attacker.example:6060/", "", "", http.StatusForbidden},
+		{"http://127.0.0.1.example/debug/pprof/heap", "", "", http.StatusForbidden},
+		{"http://127.0.0.1:6060/report.json", "https://attacker.example", "", http.StatusForbidden},
+		{"http://127.0.0.1:6060/debug/pprof/heap?gc=1", "", "cross-site", http.StatusForbidden},
+		{"http://127.0.0.1:6060/debug/pprof/heap?gc=1", "", "same-site", http.StatusForbidden}, // another port
 	} {
-		if w := get(h, c.target, "Origin", c.origin); w.Code != c.want {
-			t.Errorf("%s, origin %q: %d, want %d", c.target, c.origin, w.Code, c.want)
+		if w := get(h, c.target, "Origin", c.origin, "Sec-Fetch-Site", c.site); w.Code != c.want {
+			t.Errorf("%s, origin %q, site %q: %d, want %d", c.target, c.origin, c.site, w.Code, c.want)
 		}
 	}
 	for _, address := range []string{":0", "0.0.0.0:0", "[::]:0", "192.0.2.1:0"} {

@@ -160,10 +160,13 @@ func (r *Recorder) Handler(o Options) http.Handler {
 	return onlyLoopback(mux)
 }
 
-// onlyLoopback refuses requests to hosts that are not loopback ones, and requests of web pages.
+// onlyLoopback refuses requests to hosts that are not loopback ones, and requests of web pages. A
+// page may leave out Origin, for example in the request for an image, but not Sec-Fetch-Site.
 func onlyLoopback(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
-		if !isLoopback(req.Host) || req.Header.Get("Origin") != "" {
+		site := req.Header.Get("Sec-Fetch-Site")
+		ofPage := req.Header.Get("Origin") != "" || site != "" && site != "none" && site != "same-origin"
+		if !isLoopback(req.Host) || ofPage {
 			http.Error(w, "this page is for this machine: ask for it by a loopback address", http.StatusForbidden)
 			return
 		}

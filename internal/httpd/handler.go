@@ -102,7 +102,9 @@ func (s *Server) admitRequest(w *response, r *http.Request, id string) (seen *ht
 		s.writeRefusal(w, r, by, refused)
 		return known, end, false
 	}
-	return known, func() { received.Release(); s.endRequest(w, known, end) }, true
+	// A stream may hold much of its request, for example the values of a filter, so the body
+	// counts until the stream ends.
+	return known, func() { s.endRequest(w, known, func() { received.Release(); end() }) }, true
 }
 
 // delayRefusal waits before a refusal is written.

@@ -13,6 +13,7 @@ import (
 
 	"koine/internal/httpd"
 	"koine/internal/sse"
+	"koine/internal/throttle"
 )
 
 // The server's limits do not affect streams: they outlive the stall timeout, take no
@@ -80,12 +81,13 @@ func testStreams(t *testing.T, serve func(*sse.Stream, http.ResponseWriter, *htt
 	}
 }
 
-// A detached stream keeps its credential until it ends, ends with it, and is logged and counted
-// then, as any other request is at its end. Its connection gives its place back.
+// A detached stream keeps its credential and its share of received bytes until it ends, ends with the
+// credential, and is logged and counted then, as any other request is at its end. Its connection gives
+// its place back.
 func TestDetachedStream(t *testing.T) {
 	d, log := new(gate), new(locked)
-	events := sse.New(sse.Options{})
-	s := newServer(httpd.Options{Admit: d.admit, Streams: events, MaxConnections: 100,
+	events, bytes := sse.New(sse.Options{}), throttle.NewPool(1<<20)
+	s := newServer(httpd.Options{Admit: d.admit, Streams: events, MaxConnections: 100, Intake: throttle.Intake{Pool: bytes},
 		Logger: slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}))})
 	returned := make(chan bool, 1)
 	s.Handle("POST /stream", httpd.Plain, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -124,6 +126,9 @@ func TestDetachedStream(t *testing.T) {
 	if open := metrics(); d.releasedOf("dora") != 0 || strings.Contains(open, counted) || log.count("path=/stream") != 0 {
 		t.Errorf("the request ended with its handler; the credential was released %d times", d.releasedOf("dora"))
 	}
+	if bytes.InUse() == 0 {
+		t.Error("the bytes of the request were released with its handler")
+	}
 	d.throwOut("dora")
 	want := "data: the key was revoked\n\n"
 	if body, err := io.ReadAll(resp.Body); err != nil || string(body) != want {
@@ -131,6 +136,9 @@ func TestDetachedStream(t *testing.T) {
 	}
 	if n := d.releasedOf("dora"); n != 1 {
 		t.Errorf("the credential was released %d times after the stream", n)
+	}
+	if n := bytes.InUse(); n != 0 {
+		t.Errorf("%d bytes are in use after the stream", n)
 	}
 	if ended := metrics(); !strings.Contains(ended, counted) {
 		t.Errorf("the request was not counted: %s", ended)

@@ -41,6 +41,7 @@ type Shares struct {
 	Table     int64 // a small file of the index, of which about ten are made at the same time
 	Blocks    int64 // blocks of the index
 	Indexes   int64 // filters and indexes of its files; others are read through their mapping
+	Runs      int64 // decoded runs of statements
 	Terms     int   // terms in each direction, in number
 	Commits   int64 // the newest commits, decoded
 
@@ -58,6 +59,7 @@ func Divide(total int64) Shares {
 		Table:     2 << 20,
 		Blocks:    total / 12,
 		Indexes:   total / 16,
+		Runs:      min(total/16, 256<<20),
 		Terms:     1 << (bits.Len64(uint64(min(total/(6<<10), 1<<20))) - 1),
 		Commits:   min(total/32, 64<<20),
 		Received:  min(max(total/2, 32<<20), 256<<20),
@@ -69,13 +71,25 @@ func Divide(total int64) Shares {
 	switch {
 	case total < small:
 		s.Memtable, s.Memtables, s.Table = 8<<20, 1, 1<<20
-		s.Blocks, s.Indexes = total/20, total/24
+		s.Blocks, s.Indexes, s.Runs = total/24, total/24, total/80
 		reserve += total / 32 // the reserve needed does not shrink in proportion
 	case total >= 1<<30:
 		s.Memtables, s.Blocks = 5, total/8
 	}
 	s.Heap = total - s.Mapped - reserve
 	return s
+}
+
+// GroupLimit returns the limit of the group of processes, if it is one that a server of Min does
+// not fit into.
+func GroupLimit() (limit Size, tooSmall bool) { return groupLimit(memlimit.FromCgroup) }
+
+func groupLimit(group memlimit.Provider) (limit Size, tooSmall bool) {
+	n, err := group()
+	if err != nil || n/4*3 >= Min {
+		return 0, false
+	}
+	return Size(n), true
 }
 
 // Available returns the memory of a server that was given none: three quarters of the limit

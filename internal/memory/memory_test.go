@@ -17,7 +17,7 @@ func TestSharesFit(t *testing.T) {
 		}
 		const termBytes = 400 // a term of a message with its entry
 		tables := s.Memtable*5/2 + s.Memtable*int64(s.Memtables) + 20*s.Table
-		if live := tables + s.Blocks + s.Indexes + s.Commits + int64(s.Terms)*termBytes; live > s.Heap-s.Heap/40 {
+		if live := tables + s.Blocks + s.Indexes + s.Runs + s.Commits + int64(s.Terms)*termBytes; live > s.Heap-s.Heap/40 {
 			t.Errorf("%s: the shares are %d MiB, the heap has %d", Size(total), live>>20, s.Heap>>20)
 		}
 		if s.Memtable < 8<<20 || s.Received < 32<<20 || s.Result < 1<<20 || s.Terms&(s.Terms-1) != 0 {
@@ -51,6 +51,15 @@ func TestAvailable(t *testing.T) {
 	} {
 		if got := available(c.group, c.machine); got != c.want {
 			t.Errorf("%d: %s, want %s", i, Size(got), Size(c.want))
+		}
+	}
+	const least = Min / 3 * 4
+	for i, c := range []struct {
+		group memlimit.Provider
+		want  Size
+	}{{none, 0}, {fails, 0}, {memlimit.Limit(least + 4), 0}, {memlimit.Limit(least - 4), least - 4}} {
+		if got, is := groupLimit(c.group); got != c.want || is != (c.want != 0) {
+			t.Errorf("%d: %d, %v, want %d", i, got, is, c.want)
 		}
 	}
 }

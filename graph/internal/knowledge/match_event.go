@@ -184,12 +184,17 @@ func (c *matchEvent) Write(w *writer, t *EventWriter, e *operation.Event) error 
 	}
 	var limit *limit.Error
 	switch {
+	case err == nil, t.stream.ctx.Err() != nil, kg.CodeOf(err) == kg.CodeResync:
+		return err
 	case errors.As(err, &limit):
 		return ResyncError(e, limit.Message)
 	case errors.Is(err, context.DeadlineExceeded):
 		return ResyncError(e, "it takes too long")
+	case kg.CodeOf(err) == kg.CodeRevisionGone:
+		return ResyncError(e, "its history is gone")
 	}
-	return err
+	t.Run.Reader.Faults.PresentAlone(t.stream.atField(err)) // it logs
+	return ResyncError(e, "an internal error")
 }
 
 // ResyncError is the error of an event that cannot be written; clients must not miss any.

@@ -16,6 +16,9 @@ const (
 	sharedPlanPlaces   = 64
 	sharedResultPlaces = 4        // of a plan
 	maxSharedResult    = 16 << 10 // the size of the largest result that is kept
+	// MaxSharedPlan bounds the document of a plan that is kept, in bytes: its names are parts of the
+	// document, and hold all of it.
+	MaxSharedPlan = 16 << 10
 )
 
 // sharedPlans keeps the plans of events that many streams follow, so that equal plans are one
@@ -35,7 +38,7 @@ func newSharedPlans() *sharedPlans { return &sharedPlans{seed: maphash.MakeSeed(
 // share returns the plan that is kept and equal to this one, which it keeps otherwise. The
 // request only says where to look.
 func (s *sharedPlans) share(plan *eventPlan, request *operation.Request) *eventPlan {
-	if !plan.isSelfContained() {
+	if len(request.Query)+len(request.OperationName) > MaxSharedPlan || !plan.isSelfContained() {
 		return plan
 	}
 	at := &s.places[maphash.String(s.seed, request.OperationName+"\x00"+request.DocumentID+"\x00"+request.Query)%sharedPlanPlaces]

@@ -1,6 +1,10 @@
 package pattern
 
-import "fmt"
+import (
+	"fmt"
+
+	"koine/kg"
+)
 
 // Step describes one step of a plan. Steps run in order, each once for every row
 // of the step before it.
@@ -99,8 +103,11 @@ func (e *Evaluation) explainPlan(p *plan) []Step {
 	return out
 }
 
-// MaxShapeLines is the number of lines that Shape returns at most.
-const MaxShapeLines = 40
+// Bounds of Shape: its lines, and the bytes of a predicate or variable in them.
+const (
+	MaxShapeLines = 40
+	maxShapePart  = 200
+)
 
 // Shape returns the plan with its counters so far, a line for each step, those of groups
 // indented. For the operator of a server: it has the predicates, and no other term of the
@@ -133,7 +140,7 @@ func (t *Triple) shape() string {
 		if n.name == "" {
 			return "…"
 		}
-		return n.String()
+		return kg.Excerpt(n.String(), maxShapePart)
 	}
 	predicate := t.Predicate.String()
 	if t.Path != nil {
@@ -141,7 +148,7 @@ func (t *Triple) shape() string {
 	} else if t.except != nil {
 		predicate = t.formatExcept()
 	}
-	return hide(t.Subject) + " " + predicate + " " + hide(t.Object)
+	return hide(t.Subject) + " " + kg.Excerpt(predicate, maxShapePart) + " " + hide(t.Object)
 }
 
 // nameOf returns the variable with the given slot.
