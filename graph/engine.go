@@ -119,15 +119,16 @@ var DefaultLabelPredicates = []string{
 
 // Engine executes GraphQL operations in-process. It is safe for concurrent use.
 type Engine struct {
-	deps     Deps
-	reader   *knowledge.Reader
-	limits   limit.Limits
-	options  Options
-	schema   atomic.Pointer[servedSchema]
-	faults   *fault.Presenter
-	mentions *hint.Finder
-	heavy    limit.Gate
-	messages messageSelections
+	deps           Deps
+	reader         *knowledge.Reader
+	limits         limit.Limits
+	options        Options
+	schema         atomic.Pointer[servedSchema]
+	faults         *fault.Presenter
+	mentions       *hint.Finder
+	heavy          limit.Gate
+	messages       messageSelections
+	messageChanges *messageChanges
 }
 
 // NewEngine returns an engine over the store.
@@ -144,7 +145,7 @@ func NewEngine(deps Deps, options Options) *Engine {
 	if options.LabelPredicates == nil {
 		options.LabelPredicates = DefaultLabelPredicates
 	}
-	e := &Engine{deps: deps, options: options, limits: options.Limits.WithDefaults(), heavy: limit.NewGate(), messages: newMessageSelections()}
+	e := &Engine{deps: deps, options: options, limits: options.Limits.WithDefaults(), heavy: limit.NewGate(), messages: newMessageSelections(), messageChanges: newMessageChanges()}
 	e.faults = fault.NewPresenter(deps.Logger, e.limits, deps.Store.FormatPosition)
 	e.mentions = hint.NewFinder(deps.Store, deps.Prefixes)
 	var labels []kg.Term

@@ -34,6 +34,7 @@ type messageSource struct {
 	sentPosition atomic.Pointer[kg.Position]
 	// current is the message of the event being yielded.
 	current *message.Message
+	changes *messageChanges
 }
 
 // Events yields an event for each message.
@@ -49,7 +50,7 @@ func (s *messageSource) Events() iter.Seq2[operation.Event, error] {
 				s.sentPosition.Store(&d.Position)
 				continue
 			}
-			if !yield(eventOf(d.Message, d.Position), nil) {
+			if !yield(operation.Event{Changes: s.changes.of(d.Message, d.Position), Position: d.Position}, nil) {
 				return
 			}
 			s.sentPosition.Store(&d.Position)
@@ -72,6 +73,30 @@ func (s *messageSource) Position() kg.Position {
 
 // Close ends the stream of messages.
 func (s *messageSource) Close() { s.closeStream() }
+
+// messageChanges keeps the changes by which the last messages are represented: the streams of a
+// channel are woken together.
+type messageChanges struct {
+	last *recent.Values[sentMessage, []kg.Event]
+}
+
+func newMessageChanges() *messageChanges {
+	return &messageChanges{recent.New[sentMessage, []kg.Event](sharedChanges)}
+}
+
+// of returns the changes of an event, which must not be changed.
+func (c *messageChanges) of(m *message.Message, at kg.Position) []kg.Event {
+	key := sentMessage{m, at}
+	changes, ok := c.last.Find(uint64(at.Revision), key)
+	if ok {
+		return changes
+	}
+	changes = eventOf(m, at).Changes
+	if sizeOfMessage(m) <= maxSharedMessage {
+		c.last.Keep(uint64(at.Revision), key, changes)
+	}
+	return changes
+}
 
 // messageEvent is the content of subscriptions to messages.
 type messageEvent struct {
@@ -96,6 +121,7 @@ type sentMessage struct {
 const (
 	sharedSelections  = 64
 	sharedMessages    = 4        // of a selection
+	sharedChanges     = 16       // messages with their changes
 	maxSharedDocument = 16 << 10 // the document and the variables of a selection, in bytes
 	maxSharedMessage  = 64 << 10 // the content of a message, in bytes
 )
@@ -341,8 +367,8 @@ func wholeCommit(p kg.Position) kg.Position {
 // subscribeMessages establishes a subscription to messages. open opens the stream.
 func subscribeMessages(ctx context.Context, f *executor.Selected, resume *Position, open func(*subscriptionSetup, *messageSource) error) (*Stream, error) {
 	return subscribeChannels(ctx, f, resume, func(o *subscriptionSetup) (knowledge.EventContent, knowledge.Source, error) {
-		s := &messageSource{ownSource: ownSource{o.store}}
 		r := runOf(ctx)
+		s := &messageSource{ownSource: ownSource{o.store}, changes: r.engine.messageChanges}
 		results := r.engine.messages.resultsOf(r, graphql.GetOperationContext(ctx))
 		return &messageEvent{field: o.field, source: s, results: results}, s, open(o, s)
 	})

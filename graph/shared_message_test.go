@@ -67,12 +67,17 @@ func TestSharedMessagesAreBounded(t *testing.T) {
 		{"a message past it", document, graph.MaxSharedMessage, false}, // its JSON is more
 	} {
 		ann, bob := c.hear(t, "ann", row.document, operation.Resume{}), c.hear(t, "bob", row.document, operation.Resume{})
-		for range 2 { // the first is stored before the streams wait for more
+		for n := range 2 { // the first is stored before the streams wait for more
 			c.say("ann", id, strings.Repeat("x", row.text), "")
 			first, text := ann.event()
 			second, same := bob.event()
 			if text != same {
 				t.Errorf("%s: one stream is sent %s, the other %s", row.name, text, same)
+			}
+			if once := &first.Changes[0] == &second.Changes[0]; once && row.text >= graph.MaxSharedMessage {
+				t.Errorf("%s: its change is kept", row.name)
+			} else if !once && row.text == 1 && n == 1 {
+				t.Errorf("%s: its change is made twice", row.name)
 			}
 			if once := &first.Result.Data[0] == &second.Result.Data[0]; once && !row.once {
 				t.Errorf("%s is kept", row.name)

@@ -108,15 +108,17 @@ func (s *Stream) Events() iter.Seq2[operation.Event, error] {
 				}
 			}
 		}()
-		for e, err := range s.Source.Events() {
+		e := new(operation.Event) // one for all, because it is passed on by its address
+		for next, err := range s.Source.Events() {
 			told := true
+			*e = next
 			if err == nil {
-				e.Result, told, err = s.eventResult(&e)
+				e.Result, told, err = s.eventResult(e)
 			}
 			if told {
 				e.Result.Hints = s.takeHints()
 				ours = false
-				more := yield(e, err)
+				more := yield(*e, err)
 				ours = true
 				if !more {
 					return
@@ -125,6 +127,7 @@ func (s *Stream) Events() iter.Seq2[operation.Event, error] {
 			if err != nil {
 				return
 			}
+			*e = operation.Event{} // a stream at rest holds nothing
 		}
 	}
 }
