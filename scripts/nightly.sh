@@ -25,7 +25,7 @@ scripts/round-trips.sh "${KOINE_ROUND_TRIPS:-1000000}"
 if [ -n "${KOINE_FILMS:-}" ]; then
 	scripts/round-trips.sh "$KOINE_FILMS"
 else
-	echo "NOT RUN: round trips of the film graph, which KOINE_FILMS names (N-Quads)" >&2
+	echo "NOT RUN: round trips of the film graph, which KOINE_FILMS names (gzipped N-Quads)" >&2
 fi
 if [ -n "${KOINE_SCHEMAORG:-}" ]; then
 	all=$KOINE_SCHEMAORG/schemaorg-all-https

@@ -2,6 +2,7 @@ package blevebench
 
 import (
 	"bufio"
+	"cmp"
 	"compress/gzip"
 	"errors"
 	"flag"
@@ -16,8 +17,8 @@ import (
 
 var generated = flag.Int("texts", 500_000, "how many texts the generated graph has")
 
-// film is the graph of films, beside the repository.
-const film = "../../../shared/data/movies.nq.gz"
+// film is the graph of films that KOINE_FILMS names, or that lies beside the repository.
+var film = cmp.Or(os.Getenv("KOINE_FILMS"), "../../../shared/data/movies.nq.gz")
 
 // text is a literal of a subject.
 type text struct {

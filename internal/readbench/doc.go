@@ -10,5 +10,6 @@
 // Each side is a process of its own; sides take turns, round by round, and the processor time of
 // the servers counts. Other servers, which have to be installed, are asked the same in their own
 // languages. The clients are bare connections in the process of the benchmark. The
-// film graph is ../shared/data/movies.nq.gz beside the repository.
+// film graph is the file that KOINE_FILMS names, or ../shared/data/movies.nq.gz beside the
+// repository.
 package readbench
