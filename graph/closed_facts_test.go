@@ -23,7 +23,7 @@ func TestFactsOfClosedChannel(t *testing.T) {
 	}
 	facts := `{ statements(where: {predicate: {eq: "ex:p"}}) { totalCount } }`
 	revert := `mutation { revertCommit(input: {revision: %d}) { success statementsAffected } }`
-	c.want("ann may not speak for bob", c.refused("ann", revert, revision), "PERMISSION_DENIED")
+	c.want("ann may not act for bob", c.refused("ann", revert, revision), "PERMISSION_DENIED")
 	c.want("an outsider", c.refused("eve", revert, revision), "NOT_FOUND")
 	c.want("they stand", c.told("bob", "%s", facts), `{"statements":{"totalCount":1}}`)
 	c.want("reverted", c.told("bob", revert, revision), `{"revertCommit":{"success":true,"statementsAffected":1}}`)

@@ -58,7 +58,7 @@ func (p *Patch) Normalise(source AgentID) error {
 		}
 	case Remove:
 	default:
-		return Errorf(CodeInvalid, "a patch adds, removes or replaces").At("op")
+		return Errorf(CodeInvalid, `op must be "add", "remove" or "replace", not %q`, p.Op).At("op")
 	}
 	if p.Source != "" {
 		p.Source = CanonicalAgent(string(p.Source))

@@ -903,8 +903,11 @@ func (s *Store) DropGraph(ctx context.Context, m Meta, graph Term, o DropOptions
 			return Dropped{}, err
 		}
 	}
-	if IsOwnGraph(graph) || graph == DefaultGraph {
-		return Dropped{}, Errorf(CodeReserved, "this graph cannot be dropped").At("graph")
+	switch {
+	case IsOwnGraph(graph):
+		return Dropped{}, Errorf(CodeReserved, "graph %s is koine's own and cannot be deleted", graph).At("graph")
+	case graph == DefaultGraph:
+		return Dropped{}, Errorf(CodeReserved, "the default graph cannot be deleted").At("graph")
 	}
 	w := &wholeReplacement{s: s, ctx: ctx, meta: m, graph: graph, shares: make(map[AgentID]int64)}
 	nothing := errors.New("nothing was written to it")

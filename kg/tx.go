@@ -155,7 +155,7 @@ func (tx *Tx) applyPatch(p *Patch, err error) error {
 func (tx *Tx) checkAllowed(p *Patch) error {
 	by := &tx.meta.Principal
 	if !by.Trusted() && Reserved(p.Quad) {
-		return Errorf(CodeReserved, "koine's own graphs and vocabulary are changed by its own calls only")
+		return Errorf(CodeReserved, "graphs, properties and classes under urn:koine: cannot be changed by patches: use the mutation of the record")
 	}
 	if err := tx.mayWrite(p.Quad.Graph); err != nil {
 		return err
@@ -164,7 +164,7 @@ func (tx *Tx) checkAllowed(p *Patch) error {
 		return tx.mayRestore(p)
 	}
 	if p.Op != Remove && p.Source != tx.meta.Actor && !by.MayActFor(p.Source) {
-		return Errorf(CodeSourceForbidden, "you may not speak for %s", p.Source).At("source")
+		return Errorf(CodeSourceForbidden, "you may not act for %s", p.Source).At("source")
 	}
 	return nil
 }
@@ -177,7 +177,7 @@ func (tx *Tx) mayRestore(p *Patch) error {
 		return Errorf(CodePermissionDenied, "only an administrator may set the time of an assertion").At("time")
 	}
 	if p.Source == System && !by.Trusted() {
-		return Errorf(CodeSourceForbidden, "you may not speak for %s", p.Source).At("source")
+		return Errorf(CodeSourceForbidden, "you may not act for %s", p.Source).At("source")
 	}
 	tx.own = true // a proposal cannot keep the time
 	return nil
