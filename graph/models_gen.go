@@ -770,9 +770,9 @@ type MetadataPatchInput struct {
 // null if nothing was written. `verificationStatus` is "Verified", "Pending Review" (held as `proposalId`) or "Rejected -
 // …". `statementsAffected`, `added` and `removed` count changes.
 // Inputs: null equals absent. `dryRun` reports without writing. `justification`, `taskId` and `sessionId` are kept with
-// the commit. `idempotencyKey` (at most 128 bytes) makes a retry safe: the same input gets the first result, another
-// IDEMPOTENCY_CONFLICT. `expectedRevision` fails with REVISION_CONFLICT if something concerned changed after it,
-// `expectedVersion` with VERSION_CONFLICT if it is not the present one.
+// the commit. `idempotencyKey` (at most 256 bytes; of channels, scopes, intents and messages 128 characters) makes a retry
+// safe: the same input gets the first result, another IDEMPOTENCY_CONFLICT. `expectedRevision` fails with REVISION_CONFLICT
+// if something concerned changed after it, `expectedVersion` with VERSION_CONFLICT if it is not the present one.
 // Keys, quarantines and shapes are for administrators; prefixes and schemes too, except in open mode.
 type Mutation struct {
 }

@@ -30,8 +30,8 @@ func loadSchema(t *testing.T, sdl string) *ast.Schema {
 // written for models, which read the whole of it and pay for each word.
 // Intents came after and cost less than an eighth of it; search and recall
 // take 1.3 KB, embeddings 600 bytes, filters and facets of search 1.8 KB,
-// texts in patterns and searchChanged 1.1 KB.
-const maxSchemaBytes = 151_559/2 + 9_100 + 1_300 + 600 + 1_800 + 1_100 + rememberBytes
+// texts in patterns and searchChanged 1.1 KB, whole sentences 300 bytes.
+const maxSchemaBytes = 151_559/2 + 9_100 + 1_300 + 600 + 1_800 + 1_100 + 300 + rememberBytes
 
 // rememberBytes is for remember, put and define.
 const rememberBytes = 2_800
