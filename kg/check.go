@@ -63,7 +63,7 @@ func (r *CheckReport) Clean() bool { return r.Total == 0 }
 // snapshot and runs beside other operations. Problems are in the report; the error is about
 // the check itself.
 //
-// Memory use does not grow with the store. Beyond SortBytes the check sorts in
+// What the check holds is bounded, however large the store is. Beyond SortBytes it sorts in
 // temporary files, up to 120 bytes per change, in the data directory, or in the system's
 // directory with Options.ReadOnly; they are always removed. It fails with CodeDiskFull rather
 // than use space that updates need.

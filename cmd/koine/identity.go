@@ -37,7 +37,7 @@ type identityFlags struct {
 	JWTRolesClaim  string            `help:"Claim with the roles. Dots separate the names of nested objects." default:"roles" name:"jwt-roles-claim" placeholder:"CLAIM"`
 	JWTActForClaim string            `help:"Claim with the agents that the caller may act for." default:"actFor" name:"jwt-act-for-claim" placeholder:"CLAIM"`
 	JWTAlgorithm   []string          `help:"Accepted signature algorithms (default: those with key pairs). HS256, HS384 and HS512 require a key set in a file." name:"jwt-algorithm" placeholder:"ALG"`
-	Oversee        string            `help:"Role of agents that may read channels without taking part, private and direct ones too. Each is on the record of a channel, which its members see, before it reads anything there. Nobody by default." placeholder:"ROLE"`
+	Oversee        string            `help:"Role of agents that may read channels without taking part, private and direct ones too (default: none). koine records each in the channel, visible to its members, before the first read." placeholder:"ROLE"`
 	RoleActFor     map[string]string `help:"Agents that principals with a role may act for, separated by spaces, or *; may be repeated." placeholder:"ROLE=AGENTS"`
 	RefuseTestKeys bool              `help:"Refuse ak_test_ keys."`
 	AdminKeyFile   string            `help:"Write the first administrator key to this new file, readable by its owner only, instead of standard error." placeholder:"FILE" type:"path"`

@@ -14,7 +14,7 @@ import (
 
 // memoryFlag is the memory of a server.
 type memoryFlag struct {
-	Memory *memory.Size `help:"Memory that the server keeps within: caches, newest keys, garbage and limits get their shares of it (docs/operations.md). Bodies and answers that --received-mib and --result-mib allow may go beyond (default: three quarters of the limit of the control group; without a limit 384M)." placeholder:"SIZE"`
+	Memory *memory.Size `help:"Target for the resident memory of the server: caches, newest keys, garbage and limits get their shares of it (docs/operations.md). Bodies and answers that --received-mib and --result-mib allow may go beyond (default: three quarters of the limit of the control group; without a limit 384M)." placeholder:"SIZE"`
 }
 
 // shares divides the memory.

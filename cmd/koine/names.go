@@ -11,7 +11,7 @@ import (
 // nameFlags restrict the names that updates may use.
 type nameFlags struct {
 	Names    string   `help:"How updates treat names with neither a registered prefix nor a known URI scheme: strict refuses them, lenient accepts them with a hint." enum:"strict,lenient" default:"strict"`
-	NewNames string   `help:"Beginning of the names of entities that remember makes, which a slug of the label ends; by default urn:uuid: and a UUID." placeholder:"IRI"`
+	NewNames string   `help:"IRI prefix of new entities; a slug of the label is appended (default: urn:uuid: and a UUID)." placeholder:"IRI"`
 	Scheme   []string `help:"URI scheme to allow in new names; may be repeated. It is registered with the store (see koine scheme)." placeholder:"NAME"`
 }
 

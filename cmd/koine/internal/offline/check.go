@@ -22,7 +22,7 @@ type CheckCommand struct {
 	Repair  bool `help:"Rebuild damaged data that follows from the log: the index and checkpoints. Requires --data."`
 	Rebuild bool `help:"Rebuild the index from the newest checkpoint and the log before the check. Requires --data."`
 
-	Memory *memory.Size `help:"Memory that a check of --data keeps within, however large the store is (default: three quarters of the limit of the control group; without a limit 384M)." placeholder:"SIZE"`
+	Memory *memory.Size `help:"Target memory of a check of --data (default: three quarters of the limit of the control group; without a limit 384M)." placeholder:"SIZE"`
 }
 
 // Help is shown by --help.

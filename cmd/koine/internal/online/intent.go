@@ -69,7 +69,7 @@ type createIntent struct {
 	Description string   `help:"Description of the intent." placeholder:"TEXT"`
 	State       string   `help:"State that it begins with, a JSON object." placeholder:"JSON"`
 	Agent       []string `help:"Agent with access; may be repeated." placeholder:"AGENT"`
-	Everybody   bool     `help:"Give everybody access that the server admits."`
+	Everybody   bool     `help:"Give access to everyone whom the server admits."`
 	Active      bool     `help:"Begin with the status active (default: draft)."`
 	Once        string   `help:"Idempotency key: commands with the same key create one intent." placeholder:"KEY"`
 	JSON        bool     `help:"Print the intent as JSON."`

@@ -17,9 +17,9 @@ const maxRemembered = 8 << 20
 type RememberCommand struct {
 	Facts     []string `arg:"" optional:"" help:"A triple in words, three arguments, or facts in lines; without arguments they are read from standard input."`
 	Why       string   `help:"Justification for the history." placeholder:"TEXT"`
-	Certainty *float64 `help:"Certainty of facts that give none; without it they are facts." placeholder:"0…1"`
+	Certainty *float64 `help:"Certainty of statements that state none (default: none, which counts as 1)." placeholder:"0…1"`
 	Define    []string `help:"Make this predicate or class if there is none; may be repeated." placeholder:"WORD" sep:"none"`
-	NewNames  string   `help:"Beginning of the names of new entities, which a slug of the label ends; by default that of the server." placeholder:"IRI"`
+	NewNames  string   `help:"IRI prefix of new entities; a slug of the label is appended (default: that of the server)." placeholder:"IRI"`
 	Graph     string   `help:"Graph of facts that name none." placeholder:"IRI"`
 	DryRun    bool     `help:"Check the facts without adding them."`
 	cli.ServerFlags
