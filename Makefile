@@ -1,5 +1,5 @@
 # The targets that people and .ci/run use. `make check` is what has to pass
-# before a change is handed in.
+# before a change is merged.
 
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.6.1
 FUZZTIME ?= 30s

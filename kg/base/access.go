@@ -10,7 +10,7 @@ import (
 // Right is a kind of access to a graph, granted by its policy.
 type Right uint8
 
-// The rights (DESIGN 3.5).
+// The rights.
 const (
 	Discover Right = iota + 1
 	Read
