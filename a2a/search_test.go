@@ -45,7 +45,7 @@ func newSearching(t *testing.T) *testServer {
 	return s
 }
 
-// A search is followed over knowledge/subscribe: events tell the statements about what newly fits.
+// A search is followed over knowledge/subscribe: events tell the statements about new hits.
 func TestSubscribeToSearch(t *testing.T) {
 	s := newSearching(t)
 	sub := s.subscribeTo(t, `subscription { searchChanged(query: "walls -wet") { ... on SearchChange { hits { entity { iri } matches { text } } } } }`, `{"koine":{"resume":"earliest"}}`)

@@ -53,8 +53,11 @@ func TestMCPPage(t *testing.T) {
 	for _, block := range regexp.MustCompile("(?s)```(\\w*)\n(.*?)```").FindAllStringSubmatch(string(page), -1) {
 		language, text := block[1], block[2]
 		server := open
-		if strings.Contains(text, "koine_live_…") {
-			server, text = guarded.url, strings.ReplaceAll(text, "koine_live_…", key)
+		for _, shown := range regexp.MustCompile(`\w+…`).FindAllString(text, -1) {
+			if beginning := strings.TrimSuffix(shown, "…"); !strings.HasPrefix(key, beginning) {
+				t.Errorf("the page shows the key %s, and keys begin with %.8s", shown, key)
+			}
+			server, text = guarded.url, strings.ReplaceAll(text, shown, key)
 		}
 		text = strings.ReplaceAll(text, "http://127.0.0.1:8080", server)
 		switch {
