@@ -242,12 +242,13 @@ func (m *Maker) makeBatch(ctx context.Context, batch []text) error {
 		if alone > 0 {
 			n = 1
 		}
-		if n, err = m.budget.reserveTexts(n); err != nil {
+		n, wait, err := m.budget.reserveTexts(n)
+		if err != nil {
 			return err
 		}
 		if n == 0 {
 			m.options.Logger.Warn("embeddings wait for the next day: the texts of today are sent", "texts", m.options.Daily)
-			if err := backoff.Sleep(ctx, m.budget.untilTomorrow()); err != nil {
+			if err := backoff.Sleep(ctx, wait); err != nil {
 				return err
 			}
 			continue
@@ -295,7 +296,7 @@ func (m *Maker) leaveText(t *text, failure *callError) {
 
 // answersProbe reports whether the endpoint answers Probe, which counts as one of the day's texts.
 func (m *Maker) answersProbe(ctx context.Context) bool {
-	if n, err := m.budget.reserveTexts(1); n == 0 || err != nil {
+	if n, _, err := m.budget.reserveTexts(1); n == 0 || err != nil {
 		return false
 	}
 	_, err := m.options.Endpoint.Embed(ctx, []string{Probe})

@@ -101,30 +101,34 @@ func openBudget(path string, daily int, clock func() time.Time) (*budget, error)
 	return b, nil
 }
 
-func (b *budget) today() string { return b.clock().UTC().Format(time.DateOnly) }
+func (b *budget) today() string { return dayOf(b.clock()) }
 
-// reserveTexts returns how many of n texts may be sent now, and notes them as sent.
-func (b *budget) reserveTexts(n int) (int, error) {
+func dayOf(t time.Time) string { return t.UTC().Format(time.DateOnly) }
+
+// reserveTexts returns how many of n texts may be sent now, and notes them as sent. If none may, wait
+// is the time until the next day.
+func (b *budget) reserveTexts(n int) (granted int, wait time.Duration, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	now := b.clock() // once: midnight may be between two readings
 	next := b.spent
-	if today := b.today(); next.Day != today {
+	if today := dayOf(now); next.Day != today {
 		next = spent{Day: today}
 	}
 	n = max(min(n, b.daily-next.Texts), 0)
 	if n == 0 {
-		return 0, nil
+		return 0, untilTomorrow(now), nil
 	}
 	next.Texts += n
 	content, err := json.Marshal(next)
 	if err != nil {
-		return 0, err
+		return 0, 0, err
 	}
 	if err := sealed.WriteFile(b.path, sealed.Seal(content)); err != nil {
-		return 0, err
+		return 0, 0, err
 	}
 	b.spent = next
-	return n, nil
+	return n, 0, nil
 }
 
 // returnTexts notes that texts were not sent after all.
@@ -145,7 +149,7 @@ func (b *budget) sentToday() int {
 }
 
 // untilTomorrow returns the time until the next day in UTC.
-func (b *budget) untilTomorrow() time.Duration {
-	now := b.clock().UTC()
+func untilTomorrow(now time.Time) time.Duration {
+	now = now.UTC()
 	return now.Truncate(24 * time.Hour).Add(24 * time.Hour).Sub(now)
 }

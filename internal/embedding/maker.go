@@ -162,13 +162,13 @@ func (m *Maker) EmbedQuery(ctx context.Context, text string) ([]float32, error) 
 	if len(text) > MaxTextBytes {
 		return nil, kg.Errorf(kg.CodeLimitExceeded, "text has %d bytes; at most %d can be sent to the embeddings endpoint", len(text), MaxTextBytes)
 	}
-	n, err := m.budget.reserveTexts(1)
+	n, wait, err := m.budget.reserveTexts(1)
 	if err != nil {
 		return nil, err
 	}
 	if n == 0 {
 		e := kg.Errorf(kg.CodeRateLimited, "the server has sent as many texts to the embeddings endpoint today as it may")
-		e.RetryAfter = m.budget.untilTomorrow()
+		e.RetryAfter = wait
 		return nil, e
 	}
 	call, cancel := context.WithTimeout(ctx, QueryTimeout)
