@@ -53,7 +53,7 @@ func (h *Handler) streamMessage(w http.ResponseWriter, r *http.Request, who call
 		e.Hint = "Set messageId, or follow the task: GET tasks/<id> with Accept: text/event-stream."
 		return e
 	}
-	return h.serveEvents(w, r, who, func(ctx context.Context) (iter.Seq2[sse.Event, error], error) {
+	return h.serveEvents(w, r, who, func(ctx context.Context) (*opened, error) {
 		first, again, st, err := h.sendAndFollow(ctx, who, s)
 		if err != nil {
 			return nil, err
@@ -85,7 +85,7 @@ func (h *Handler) followTask(w http.ResponseWriter, r *http.Request, who caller.
 			return http.StatusNoContent, nil
 		}
 	}
-	return 0, h.serveEvents(w, r, who, func(ctx context.Context) (iter.Seq2[sse.Event, error], error) {
+	return 0, h.serveEvents(w, r, who, func(ctx context.Context) (*opened, error) {
 		if after != nil {
 			return h.eventsBehind(ctx, who, id, *after)
 		}
@@ -110,9 +110,16 @@ func (h *Handler) resumePosition(r *http.Request) (*kg.Position, error) {
 	return &after, nil
 }
 
+// opened has the events of an open stream of a task. The stream must be closed, also if nobody reads
+// its events: a client may leave before its answer begins.
+type opened struct {
+	events iter.Seq2[sse.Event, error]
+	stream *tasks.Stream
+}
+
 // serveEvents answers with events. It calls begin when the stream has a place, with the
 // context of the stream.
-func (h *Handler) serveEvents(w http.ResponseWriter, r *http.Request, who caller.Caller, begin func(context.Context) (iter.Seq2[sse.Event, error], error)) error {
+func (h *Handler) serveEvents(w http.ResponseWriter, r *http.Request, who caller.Caller, begin func(context.Context) (*opened, error)) error {
 	out, err := h.deps.Streams.Open(r.Context(), sse.StreamOptions{IDs: true, Last: func(reason error, _ string) (sse.Event, bool) {
 		data, err := plainjson.Encode(wireFailure{h.endOf(who, reason)})
 		return sse.Event{Name: eventError, Data: data}, err == nil
@@ -121,11 +128,12 @@ func (h *Handler) serveEvents(w http.ResponseWriter, r *http.Request, who caller
 		return rest.StreamError(err)
 	}
 	defer out.Close()
-	events, err := begin(out.Context())
+	o, err := begin(out.Context())
 	if err != nil {
 		return err
 	}
-	err = out.Serve(w, r, events)
+	defer o.stream.Close()
+	err = out.Serve(w, r, o.events)
 	h.reportEnd(r.Context(), err)
 	var refused *sse.Refused
 	if errors.As(err, &refused) {
@@ -190,9 +198,8 @@ func (h *Handler) endOf(who caller.Caller, reason error) *wireError {
 
 // taskEvents yields the state of the task and its events. With again set it also yields the
 // existing artifacts, and the end if the task has ended. It closes the stream.
-func (h *Handler) taskEvents(first *tasks.Task, again bool, st *tasks.Stream) iter.Seq2[sse.Event, error] {
-	return func(yield func(sse.Event, error) bool) {
-		defer st.Close()
+func (h *Handler) taskEvents(first *tasks.Task, again bool, st *tasks.Stream) *opened {
+	return &opened{stream: st, events: func(yield func(sse.Event, error) bool) {
 		t := &eventWriter{handler: h, yield: yield}
 		behind := h.deps.Tasks.PositionAfter(first)
 		t.writeEvent(eventUpdate, update{Type: "status", State: states[first.Status.State], TaskID: first.ID}, behind)
@@ -208,19 +215,18 @@ func (h *Handler) taskEvents(first *tasks.Task, again bool, st *tasks.Stream) it
 			}
 		}
 		t.followTask(first.ID, st)
-	}
+	}}
 }
 
 // eventsBehind yields the events of a task after a position.
-func (h *Handler) eventsBehind(ctx context.Context, who caller.Caller, id tasks.TaskID, after kg.Position) (iter.Seq2[sse.Event, error], error) {
+func (h *Handler) eventsBehind(ctx context.Context, who caller.Caller, id tasks.TaskID, after kg.Position) (*opened, error) {
 	st, err := h.deps.Tasks.FollowFrom(ctx, who, id, after)
 	if err != nil {
 		return nil, err
 	}
-	return func(yield func(sse.Event, error) bool) {
-		defer st.Close()
+	return &opened{stream: st, events: func(yield func(sse.Event, error) bool) {
 		(&eventWriter{handler: h, yield: yield, after: after}).followTask(id, st)
-	}, nil
+	}}, nil
 }
 
 // eventWriter writes the events of a task until the client leaves.

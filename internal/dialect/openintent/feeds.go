@@ -3,7 +3,6 @@ package openintent
 import (
 	"context"
 	"encoding/json"
-	"iter"
 	"net/http"
 
 	"koine/channels"
@@ -96,13 +95,12 @@ func (h *Handler) agentStream(r *http.Request, who caller.Caller) (source, error
 // channels that it can read, and those to everybody in channels that it takes part in. It is
 // a stream of its own, since positions in it are not those of the other one.
 func (h *Handler) inboxStream(by caller.Caller) source {
-	return func(ctx context.Context, from *kg.Position) (iter.Seq2[event, error], error) {
+	return func(ctx context.Context, from *kg.Position) (opened, error) {
 		feed, err := channels.StreamAudience(ctx, h.deps.Channels, channelCaller(by), from)
 		if err != nil {
-			return nil, err
+			return opened{}, err
 		}
-		return func(yield func(event, error) bool) {
-			defer feed.Close()
+		return opened{func(yield func(event, error) bool) {
 			for d, err := range feed.Messages() {
 				e := event{name: eventMessage, position: d.Position}
 				if err == nil {
@@ -119,7 +117,7 @@ func (h *Handler) inboxStream(by caller.Caller) source {
 					return
 				}
 			}
-		}, nil
+		}, feed.Close}, nil
 	}
 }
 
@@ -174,14 +172,13 @@ func (h *Handler) portfolioStream(r *http.Request, who caller.Caller) (source, e
 
 // feed returns the source of a stream of a feed.
 func (h *Handler) feed(who caller.Caller, q intents.FeedQuery, show view) source {
-	return func(ctx context.Context, from *kg.Position) (iter.Seq2[event, error], error) {
+	return func(ctx context.Context, from *kg.Position) (opened, error) {
 		q.After = from
 		feed, err := h.deps.Intents.Follow(ctx, channelCaller(who), q)
 		if err != nil {
-			return nil, err
+			return opened{}, err
 		}
-		return func(yield func(event, error) bool) {
-			defer feed.Close()
+		return opened{func(yield func(event, error) bool) {
 			for e, err := range feed.All() {
 				out := event{position: e.Position}
 				if err == nil {
@@ -194,7 +191,7 @@ func (h *Handler) feed(who caller.Caller, q intents.FeedQuery, show view) source
 					return
 				}
 			}
-		}, nil
+		}, feed.Close}, nil
 	}
 }
 

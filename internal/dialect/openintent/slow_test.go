@@ -18,36 +18,38 @@ import (
 	"koine/internal/sse"
 )
 
+// create posts a body as ann, and returns the id in the answer.
+func (s *server) create(path, body string) string {
+	s.t.Helper()
+	r, err := http.NewRequestWithContext(slowtest.Context(s.t), http.MethodPost, s.URL+openintent.Root+path, strings.NewReader(body))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	r.Header = http.Header{"Content-Type": {"application/json"}, "X-Agent-Id": {"ann"}}
+	response, err := s.Client().Do(r)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	if err != nil || response.StatusCode >= 300 {
+		s.t.Fatal(err, response.Status, string(text))
+	}
+	return regexp.MustCompile(`"id":"([^"]+)"`).FindStringSubmatch(string(text))[1]
+}
+
 // The stream of a reader that does not read ends after the time for one write, is reported
 // as that of a slow one, and holds up nobody: those who send go on. Behind the last event
 // that the reader got, a new stream tells the rest without a gap or a duplicate.
 func TestSlowReader(t *testing.T) {
 	s := start(t, openintent.Options{}, func(o *sse.Options) { o.WriteTimeout, o.LastTimeout = 200*time.Millisecond, 100*time.Millisecond })
-	call := func(path, body string) string {
-		t.Helper()
-		r, err := http.NewRequestWithContext(slowtest.Context(t), http.MethodPost, s.URL+openintent.Root+path, strings.NewReader(body))
-		if err != nil {
-			t.Fatal(err)
-		}
-		r.Header = http.Header{"Content-Type": {"application/json"}, "X-Agent-Id": {"ann"}}
-		response, err := s.Client().Do(r)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer response.Body.Close()
-		text, err := io.ReadAll(response.Body)
-		if err != nil || response.StatusCode >= 300 {
-			t.Fatal(err, response.Status, string(text))
-		}
-		return regexp.MustCompile(`"id":"([^"]+)"`).FindStringSubmatch(string(text))[1]
-	}
-	intent := call("/intents", `{"title":"Q1"}`)
-	progress := call("/intents/"+intent+"/channels", `{"name":"progress"}`)
+	intent := s.create("/intents", `{"title":"Q1"}`)
+	progress := s.create("/intents/"+intent+"/channels", `{"name":"progress"}`)
 	const most, pad = 1000, 32 << 10
 	padding, said := strings.Repeat("x", pad), 0
 	say := func() {
 		said++
-		call("/channels/"+progress+"/messages", fmt.Sprintf(`{"sender":"ann","payload":{"n":%d,"pad":"%s"}}`, said, padding))
+		s.create("/channels/"+progress+"/messages", fmt.Sprintf(`{"sender":"ann","payload":{"n":%d,"pad":"%s"}}`, said, padding))
 	}
 	number := regexp.MustCompile(`"payload":\{"n":(\d+),`)
 	for _, path := range []string{"/intents/" + intent + "/subscribe", "/subscribe/channels/" + progress, "/agents/bob/subscribe?events=messages"} {

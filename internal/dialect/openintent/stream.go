@@ -35,7 +35,14 @@ type event struct {
 }
 
 // source opens the events of a stream after a position; nil means from now on.
-type source func(ctx context.Context, from *kg.Position) (iter.Seq2[event, error], error)
+type source func(ctx context.Context, from *kg.Position) (opened, error)
+
+// opened is an open source. It must be closed, also if nobody reads its events: a client may leave
+// before its stream begins.
+type opened struct {
+	events iter.Seq2[event, error]
+	close  func()
+}
 
 // streamOf returns the source of a stream for a request. Its error is that of the request.
 type streamOf func(r *http.Request, who caller.Caller) (source, error)
@@ -74,10 +81,11 @@ func (h *Handler) serveStream(w http.ResponseWriter, r *http.Request, who caller
 		return rest.StreamError(err)
 	}
 	defer out.Close()
-	events, err := h.follow(out.Context(), from, h.resumePosition(r))
+	events, closeSource, err := h.follow(out.Context(), from, h.resumePosition(r))
 	if err != nil {
 		return err
 	}
+	defer closeSource()
 	err = out.Serve(w, r, events)
 	h.reportEnd(r.Context(), err)
 	var refused *sse.Refused
@@ -102,25 +110,25 @@ const reopenWait = time.Second
 
 // follow returns the events of a source from a position. When the source ends because its
 // reader was too slow or what it watches has changed, it is opened again behind the last
-// event: the stream itself goes on.
-func (h *Handler) follow(ctx context.Context, open source, from *kg.Position) (iter.Seq2[sse.Event, error], error) {
+// event: the stream itself goes on. The caller must call closeSource when it no longer reads.
+func (h *Handler) follow(ctx context.Context, open source, from *kg.Position) (events iter.Seq2[sse.Event, error], closeSource func(), err error) {
 	head := h.deps.Positions.Head()
 	if from == nil {
 		from = &head
 	}
-	list, err := open(ctx, from)
+	current, err := open(ctx, from)
 	if kg.CodeOf(err) == kg.CodePositionGone {
 		from = &head
-		list, err = open(ctx, from)
+		current, err = open(ctx, from)
 	}
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	return func(yield func(sse.Event, error) bool) {
 		for {
 			moved := false
 			var end error
-			for e, err := range list {
+			for e, err := range current.events {
 				if err != nil {
 					end = err
 					break
@@ -142,12 +150,14 @@ func (h *Handler) follow(ctx context.Context, open source, from *kg.Position) (i
 					return
 				}
 			}
-			if list, err = open(ctx, from); err != nil {
+			current.close()
+			if current, err = open(ctx, from); err != nil {
+				current.close = func() {}
 				yield(sse.Event{}, err)
 				return
 			}
 		}
-	}, nil
+	}, func() { current.close() }, nil
 }
 
 // reportEnd reports the end of a stream to the operator, unless the client caused it.
@@ -183,20 +193,19 @@ func (h *Handler) channelStream(r *http.Request, who caller.Caller) (source, err
 	if sc.Parent != "" {
 		intent = sc.Parent
 	}
-	return func(ctx context.Context, from *kg.Position) (iter.Seq2[event, error], error) {
+	return func(ctx context.Context, from *kg.Position) (opened, error) {
 		return h.messagesIn(ctx, who, sc.ID, intent, c.ID, from)
 	}, nil
 }
 
 // messagesIn yields the messages of a scope, or of one of its channels, that the caller may
 // read.
-func (h *Handler) messagesIn(ctx context.Context, who caller.Caller, in, intent scope.ID, of channel.ID, from *kg.Position) (iter.Seq2[event, error], error) {
+func (h *Handler) messagesIn(ctx context.Context, who caller.Caller, in, intent scope.ID, of channel.ID, from *kg.Position) (opened, error) {
 	feed, err := h.deps.Channels.StreamScope(ctx, channelCaller(who), in, from)
 	if err != nil {
-		return nil, err
+		return opened{}, err
 	}
-	return func(yield func(event, error) bool) {
-		defer feed.Close()
+	return opened{func(yield func(event, error) bool) {
 		for d, err := range feed.Messages() {
 			if err == nil && (d.Withheld != "" || of != "" && d.Channel != of) {
 				continue
@@ -211,5 +220,5 @@ func (h *Handler) messagesIn(ctx context.Context, who caller.Caller, in, intent 
 				return
 			}
 		}
-	}, nil
+	}, feed.Close}, nil
 }
