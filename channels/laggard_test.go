@@ -4,7 +4,9 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"slices"
 	"testing"
+	"time"
 
 	"koine/channels"
 	"koine/channels/channel"
@@ -71,6 +73,57 @@ func TestLaggardBehindEviction(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// The end of an intent evicts its messages without a new one. A stream that lags behind them tells
+// none of what was evicted.
+func TestLaggardBehindAnEndedIntent(t *testing.T) {
+	const keep = time.Hour
+	clock := startClock()
+	s := serve(t, channels.Patient(channels.Options{Clock: clock.now, KeepEnded: keep}, time.Millisecond), kg.Options{Clock: clock.now})
+	intent := s.scope(t, scope.Draft{Access: scope.Access{Everybody: true}}).ID
+	c, err := s.CreateIn(within(t), as("ann"), intent, channel.Draft{Name: "talk", MemberPolicy: channel.ByScope})
+	if err != nil {
+		t.Fatal(err)
+	}
+	next := s.live(t, "ann", c.ID)
+	head := s.store.Head()
+	feed, err := s.StreamScope(within(t), as("ann"), intent, &head)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer feed.Close()
+	feedNext, stop := iter.Pull2(feed.Messages())
+	defer stop()
+	for i := range 3 {
+		s.say(t, "ann", c.ID, "%d", i)
+	}
+	if _, err := s.Scopes().End(within(t), as("ann"), intent, scope.Completed, ""); err != nil {
+		t.Fatal(err)
+	}
+	clock.step(keep)
+	evicted := func() bool {
+		page, _, _, err := s.HistoryPage(within(t), as("ann"), c.ID, channels.HistoryQuery{PageSize: channels.MaxPage})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return !slices.ContainsFunc(page, func(m *message.Message) bool { return m.Withheld != message.Evicted })
+	}
+	for deadline := time.Now().Add(time.Minute); !evicted(); time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("no message is evicted")
+		}
+	}
+	if m, err, _ := next(); m != nil {
+		t.Errorf("the stream told %+v, %v", m, err)
+	}
+	for range 3 {
+		if d, err, _ := feedNext(); err == nil && d.Withheld != message.Evicted {
+			t.Errorf("the feed told %+v", d.Message)
+		} else if err != nil {
+			break
+		}
 	}
 }
 

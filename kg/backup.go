@@ -92,13 +92,14 @@ func (s *Store) beginBackup(ctx context.Context, o BackupOptions) (b *backup, er
 	if e := s.refused.Load(); e != nil && e.Code == CodeLogDamaged {
 		return b, e
 	}
+	// No checkpoint is made or removed and no log cut between selecting and holding. A checkpoint
+	// that was made while this waited is not newer than the head.
+	s.checkpointing.Lock()
+	defer s.checkpointing.Unlock()
 	h := s.head.Load()
 	if o.Since > h.revision {
 		return b, Errorf(CodeRevisionAhead, "revision %d does not exist yet: the newest is %d", o.Since, h.revision)
 	}
-	// No checkpoint is removed and no log cut between selecting and holding.
-	s.checkpointing.Lock()
-	defer s.checkpointing.Unlock()
 	first := Revision(s.wal.First())
 	if o.Since > 0 && o.Since+1 < first {
 		e := Errorf(CodeRevisionGone, "the log no longer has the commits after revision %d", o.Since)
@@ -152,6 +153,9 @@ func (b *backup) openCheckpoint(first Revision) error {
 	}
 	if m.Revision+1 < first {
 		return base.ErrLogDamaged(fmt.Errorf("it begins at %d, and the newest checkpoint is of %d", first, m.Revision))
+	}
+	if m.Revision > b.info.To {
+		return Errorf(CodeInternal, "the newest checkpoint is of revision %d, and the backup ends at %d", m.Revision, b.info.To)
 	}
 	b.info.Checkpoint = m.Revision
 	b.checkpoint, err = os.Open(path)

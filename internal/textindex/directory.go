@@ -66,7 +66,7 @@ func (x *Index) loadSegments() (place string, err error) {
 
 // Save writes the changes since the last Save, and the place in the log that the index
 // stands for. After a crash Open finds the state of the last Save that returned.
-func (x *Index) Save(place string) error {
+func (x *Index) Save(place string) (err error) {
 	x.saving.Lock()
 	defer x.saving.Unlock()
 	x.mu.Lock()
@@ -79,6 +79,15 @@ func (x *Index) Save(place string) error {
 		}
 	}
 	x.mu.Unlock()
+	defer func() {
+		if err != nil { // the next Save writes the removals again
+			x.mu.Lock()
+			for i, s := range list {
+				s.changed = s.changed || removed[i] != nil
+			}
+			x.mu.Unlock()
+		}
+	}()
 
 	m := sealed.Manifest{Version: manifestVersion, Place: place}
 	used := map[string]bool{sealed.ManifestName: true}
@@ -99,9 +108,6 @@ func (x *Index) Save(place string) error {
 			s.file.Removed = x.names.reserveName(x.dir, "removed")
 			if err := x.writeFile(s.file.Removed, removed[i]); err != nil {
 				x.names.freeName(s.file.Removed)
-				x.mu.Lock()
-				s.changed = true
-				x.mu.Unlock()
 				return err
 			}
 		}

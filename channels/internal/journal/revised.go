@@ -37,7 +37,11 @@ func (j *Journal) observeCommit(c *kg.Commit) {
 		switch {
 		case ch.Op == kg.Add && q.Predicate == vocab.Evicted:
 			if id, in := messagesGraphOf(q.Graph); in {
-				storeMax(&j.revised.evicted, id, j.evictedUpTo(c, id))
+				if last, published := j.evictedUpTo(c, id); published {
+					storeMax(&j.revised.evicted, id, last)
+				} else { // the messages of an ended intent
+					storeMax(&j.revised.withheld, id, c.Revision)
+				}
 			}
 		case ch.Op == kg.Add && q.Predicate == vocab.Answered:
 			if id, in := messagesGraphOf(q.Graph); in {
@@ -58,19 +62,19 @@ func messagesGraphOf(graph kg.Term) (id channel.ID, in bool) {
 	return id, part == channel.JournalPart || part == channel.PartitionPart
 }
 
-// evictedUpTo returns the last sequence that a commit may have evicted. An eviction
-// comes with a new message, and spares the KeepMessages messages up to that one.
-func (j *Journal) evictedUpTo(c *kg.Commit, id channel.ID) (last int64) {
+// evictedUpTo returns the last sequence that a commit may have evicted if it publishes a message, which
+// spares the KeepMessages messages up to that one. Other evictions spare none.
+func (j *Journal) evictedUpTo(c *kg.Commit, id channel.ID) (last int64, published bool) {
 	for i := range c.Changes {
 		ch := &c.Changes[i]
 		if ch.Op == kg.Add && ch.Quad.Predicate == kg.Sequence && ch.Quad.Graph == id.MessagesGraph() {
-			last = max(last, vocab.IntegerOf(ch.Quad.Object))
+			last, published = max(last, vocab.IntegerOf(ch.Quad.Object)), true
 		}
 	}
 	if e := j.table.Get(id); e != nil {
 		last -= e.KeepMessages
 	}
-	return last
+	return last, published
 }
 
 // storeMax raises the value of a channel to at least to.

@@ -198,10 +198,12 @@ func (l *Log) reopenStalled(batchEnd *indexHash) (appended bool, err error) {
 		o.ReadOnly = true
 		if r, readErr := Open(l.dir, o); readErr == nil {
 			l.wal, l.files, l.meta = r.wal, r.files, r.meta
+			l.first.Store(r.first.Load())
 		}
 		return false, err
 	}
 	l.wal, l.files, l.meta, l.mark = again.wal, again.files, again.meta, again.mark
+	l.first.Store(again.first.Load()) // a truncation that failed may have been durable
 	l.stalled = nil
 	return appended, nil
 }
