@@ -2,8 +2,10 @@ package query
 
 import (
 	"cmp"
+	"math"
 	"math/big"
 	"strconv"
+	"strings"
 
 	"koine/internal/query/valuespace"
 	"koine/kg"
@@ -116,7 +118,9 @@ func (s *sum) add(m *termValue) {
 		y := m.value.Number - s.lost
 		t := s.float + y
 		s.lost = (t - s.float) - y
-		s.float = t
+		if s.float = t; math.IsInf(t, 0) || math.IsNaN(t) {
+			s.lost = 0 // it is not a number
+		}
 		return
 	}
 	if whole, err := strconv.ParseInt(m.term.Value(), 10, 64); err == nil {
@@ -164,6 +168,9 @@ func (s *sum) meanTerm() kg.Term {
 }
 
 func doubleTerm(f float64) kg.Term {
+	if math.IsInf(f, 0) { // Go writes +Inf
+		return kg.Typed(strings.ToUpper(strings.TrimPrefix(strconv.FormatFloat(f, 'g', -1, 64), "+")), kg.XSDDouble)
+	}
 	return kg.Typed(strconv.FormatFloat(f, 'g', -1, 64), kg.XSDDouble)
 }
 

@@ -26,6 +26,7 @@ type Bound struct {
 	nodes, statements int
 	read              atomic.Int64
 	forward, backward boundAutomaton
+	start             startSide
 }
 
 // boundAutomaton is an automaton with labels in ids.

@@ -18,9 +18,9 @@ const (
 	maxStarts = 1024
 )
 
-// Pairs yields all pairs that the path relates, each once, in no particular order. A
-// path that may have length zero relates every node in view to itself and reads all
-// statements.
+// Pairs yields all pairs that the path relates, each once, in no particular order, which
+// depends on the end that it starts from (ChooseSide). A path that may have length zero relates
+// every node in view to itself and reads all statements.
 func (b *Bound) Pairs() iter.Seq2[Pair, error] {
 	return func(yield func(Pair, error) bool) {
 		err := b.yieldPairs(func(p Pair) bool { return yield(p, nil) })
@@ -31,9 +31,15 @@ func (b *Bound) Pairs() iter.Seq2[Pair, error] {
 }
 
 func (b *Bound) yieldPairs(yield func(Pair) bool) error {
-	a, backwards, err := b.chooseSide()
-	if err != nil {
-		return err
+	a, backwards := &b.forward, b.start == backwardSide
+	if b.start == unknownSide {
+		var err error
+		if backwards, err = b.ChooseSide(); err != nil {
+			return err
+		}
+	}
+	if backwards {
+		a = &b.backward
 	}
 	starts, most := make([]kg.ID, 0, maxStarts), minStarts
 	flush := func() error {
@@ -60,12 +66,30 @@ func (b *Bound) yieldPairs(yield func(Pair) bool) error {
 	return flush()
 }
 
-// chooseSide chooses the end to start from: the one with nodes in index order,
-// or else the one with fewer first steps.
-func (b *Bound) chooseSide() (a *boundAutomaton, backwards bool, err error) {
+// startSide is the end from which Pairs starts.
+type startSide uint8
+
+const (
+	unknownSide startSide = iota
+	forwardSide
+	backwardSide
+)
+
+// SetSide makes Pairs start from the ends of paths, or from their beginnings. Otherwise it starts
+// where ChooseSide says.
+func (b *Bound) SetSide(backwards bool) {
+	if b.start = forwardSide; backwards {
+		b.start = backwardSide
+	}
+}
+
+// ChooseSide chooses the end from which Pairs starts: the one with nodes in index order, or else
+// the one with fewer first steps by the statements that there are now. backwards is true for the
+// ends of paths. SetSide with it makes another Bound yield the pairs in the same order.
+func (b *Bound) ChooseSide() (backwards bool, err error) {
 	forward, err := b.startCost(&b.forward)
 	if err != nil || b.path.Nullable() {
-		return &b.forward, false, err
+		return false, err
 	}
 	backward, err := b.startCost(&b.backward)
 	if ordered := b.backward.startsOrdered(); ordered != b.forward.startsOrdered() {
@@ -76,10 +100,7 @@ func (b *Bound) chooseSide() (a *boundAutomaton, backwards bool, err error) {
 			forward /= 4
 		}
 	}
-	if backward < forward {
-		return &b.backward, true, err
-	}
-	return &b.forward, false, err
+	return backward < forward, err
 }
 
 // startsOrdered reports whether the index returns the first nodes in order: the objects of

@@ -15,8 +15,8 @@ import (
 //	        7 if it counts rows of an order; 2 more if the pattern has texts
 //	state   8 bytes, layouts 5, 6 and 9 only: the state of the texts' hits
 //	orders  uvarint length, then one byte for each element of each group, in the
-//	        order in which groups are planned: the element's index; empty in
-//	        layouts 7 and 9
+//	        order in which groups are planned: the element's index, 128 more for a
+//	        path that starts from its end; empty in layouts 7 and 9
 //	count   uvarint: rows returned since the outermost one, or in all
 //	quad    36 bytes, layouts 4 and 6 only: the outermost row; of a text the
 //	        resource four times

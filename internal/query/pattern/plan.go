@@ -110,13 +110,27 @@ func (p *planner) planGroup(s *scope, bound slots) (*plan, error) {
 	return g.plan, nil
 }
 
+// endSide marks a path that starts from the ends of its paths where neither end is bound. Groups of
+// more elements have no such marks: their paths choose each time.
+const endSide = 1 << 7
+
 // nextOrder returns the next forced order, or chooses one.
 func (p *planner) nextOrder(elements []element, bound slots) ([]int, error) {
 	n := len(elements)
 	if p.forced == nil {
 		order, err := p.choose(elements, bound)
 		for _, i := range order {
-			p.orders = append(p.orders, byte(i))
+			at := byte(i)
+			if t := elements[i].triple; t != nil && t.path != nil && n <= endSide {
+				backwards, err := t.path.ChooseSide()
+				if err != nil {
+					return nil, err
+				}
+				if t.path.SetSide(backwards); backwards {
+					at |= endSide
+				}
+			}
+			p.orders = append(p.orders, at)
 		}
 		return order, err
 	}
@@ -126,6 +140,13 @@ func (p *planner) nextOrder(elements []element, bound slots) ([]int, error) {
 	}
 	seen := make([]bool, n)
 	for k, i := range p.forced[:n] {
+		if n <= endSide {
+			backwards := i&endSide != 0
+			i &^= endSide
+			if int(i) < n && elements[i].triple != nil && elements[i].triple.path != nil {
+				elements[i].triple.path.SetSide(backwards)
+			}
+		}
 		if int(i) >= n || seen[i] {
 			p.foreign = true
 			for k := range order {

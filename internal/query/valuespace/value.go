@@ -78,12 +78,13 @@ func (v Value) Order(w Value) int {
 	return strings.Compare(v.Text, w.Text)
 }
 
-// orderRank is the rank of the value's kind in Order; blank nodes sort before IRIs.
+// orderRank is the rank of the value's kind in Order; blank nodes sort behind all literals and
+// before IRIs.
 func (v Value) orderRank() int {
-	if v.Kind == KindResource && strings.HasPrefix(v.Text, "_:") {
-		return int(v.Kind)
+	if v.Kind == KindResource && !strings.HasPrefix(v.Text, "_:") {
+		return int(v.Kind) + 1
 	}
-	return int(v.Kind) + 1
+	return int(v.Kind)
 }
 
 // Compare compares two values as the operators of SPARQL 1.1, section 17.3, do. If

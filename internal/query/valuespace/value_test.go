@@ -93,3 +93,13 @@ func TestWellFormed(t *testing.T) {
 		}
 	}
 }
+
+// Kinds sort as the guide says: numbers, times, booleans and texts, other literals, blank nodes, IRIs.
+func TestOrderOfKinds(t *testing.T) {
+	list := []kg.Term{kg.String("text"), kg.Typed("zzz", "urn:datatype"), kg.Blank("a"), kg.IRI("urn:a")}
+	for i := range list[1:] {
+		if a, b := valuespace.Of(list[i]), valuespace.Of(list[i+1]); a.Order(b) >= 0 || b.Order(a) <= 0 {
+			t.Errorf("%v does not sort before %v", list[i], list[i+1])
+		}
+	}
+}

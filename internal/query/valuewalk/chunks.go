@@ -41,23 +41,31 @@ type objectChunks struct {
 	ended      bool
 	descending bool
 	rows       []kg.IDQuad
-	after      *kg.IDQuad // last statement of an ascending walk
+	// within is the part of an ascending walk that is read forward, of a descending one that is
+	// one object with many statements; after is the last statement that was read of it.
+	within *kg.IDRange
+	after  *kg.IDQuad
 	// width is the number of ids that the next chunk of a descending walk spans.
 	width uint64
 }
 
-// maxChunk is the number of statements that are read at once. A descending walk never tears those
-// with one object apart.
+// maxChunk is the number of statements that are read at once.
 const maxChunk = 256
 
 // read reads the next chunk into rows, which stays empty at the end.
 func (c *objectChunks) read() error {
 	c.rows = c.rows[:0:0]
-	if !c.descending {
-		return c.readForward()
+	if !c.descending && !c.ended {
+		c.within, c.ended = &c.left, true
 	}
 	crowded, known := uint64(0), false // from this id on there are more than a chunk
-	for !c.ended {
+	for c.within != nil || !c.ended {
+		if c.within != nil {
+			if err := c.readForward(); err != nil || len(c.rows) > 0 {
+				return err
+			}
+			continue
+		}
 		first, last := c.left.First.Number(), c.left.Last.Number()
 		from := c.left
 		if known {
@@ -67,13 +75,15 @@ func (c *objectChunks) read() error {
 		if !whole {
 			from.First = c.left.Last.WithNumber(last - c.width + 1)
 		}
-		many, err := c.readBackward(from, from.First == from.Last)
-		if err != nil {
+		many, err := c.readBackward(from)
+		switch {
+		case err != nil:
 			return err
-		}
-		if many {
+		case many && from.First != from.Last:
 			crowded, known = from.First.Number(), true
 			continue
+		case many:
+			c.within = &from
 		}
 		if c.ended = whole; !whole {
 			c.left.Last = from.Before()
@@ -97,8 +107,8 @@ func growWidth(width, by uint64) uint64 {
 }
 
 // readBackward reads the statements with objects in a range, those with the greatest object first.
-// many is true, and nothing is read, if there are more than maxChunk, unless all are wanted.
-func (c *objectChunks) readBackward(ids kg.IDRange, all bool) (many bool, err error) {
+// many is true, and nothing is read, if there are more than maxChunk.
+func (c *objectChunks) readBackward(ids kg.IDRange) (many bool, err error) {
 	c.rows = c.rows[:0]
 	for row, err := range c.snapshot.MatchIDs(kg.IDPattern{Predicate: c.predicate}, beforeObjects(c.predicate, ids)) {
 		if err != nil {
@@ -107,7 +117,7 @@ func (c *objectChunks) readBackward(ids kg.IDRange, all bool) (many bool, err er
 		if !ids.Contains(row.Object) {
 			break
 		}
-		if len(c.rows) >= maxChunk && !all {
+		if len(c.rows) >= maxChunk {
 			c.rows = c.rows[:0]
 			return true, nil
 		}
@@ -117,19 +127,16 @@ func (c *objectChunks) readBackward(ids kg.IDRange, all bool) (many bool, err er
 	return false, nil
 }
 
-// readForward reads the next chunk of an ascending walk.
+// readForward reads the next statements of within, which is nil at its end.
 func (c *objectChunks) readForward() error {
-	if c.ended {
-		return nil
-	}
 	if c.after == nil {
-		c.after = beforeObjects(c.predicate, c.left)
+		c.after = beforeObjects(c.predicate, *c.within)
 	}
 	for row, err := range c.snapshot.MatchIDs(kg.IDPattern{Predicate: c.predicate}, c.after) {
 		if err != nil {
 			return err
 		}
-		if !c.left.Contains(row.Object) {
+		if !c.within.Contains(row.Object) {
 			break
 		}
 		if c.rows = append(c.rows, row.IDQuad); len(c.rows) == maxChunk {
@@ -138,6 +145,6 @@ func (c *objectChunks) readForward() error {
 			return nil
 		}
 	}
-	c.ended = true
+	c.within, c.after = nil, nil
 	return nil
 }

@@ -67,7 +67,7 @@ func walkedStore(t *testing.T, random *rand.Rand) *kg.Store {
 	number, moment := numbers(random), moments(random)
 	objects := map[string][]kg.Term{"numbers": number, "moments": moment, "both": slices.Concat(number, moment)}
 	objects["texts"] = append(slices.Clone(objects["both"]), kg.String("short"), kg.String("a longer text"), kg.LangString("text", "en"), kg.Boolean(true), kg.Typed("1", kg.XSDBoolean), kg.Typed("five", kg.XSDDecimal), kg.Typed("x", "urn:datatype"))
-	objects["resources"] = append(slices.Clone(number), kg.IRI("urn:o"), kg.Blank("b"))
+	objects["resources"] = append(slices.Clone(number), kg.IRI("urn:o"), kg.Blank("b"), kg.Typed("x", "urn:datatype"), kg.Typed("Z", "urn:datatype"))
 	for i := range 300 {
 		objects["foreign"] = append(objects["foreign"], kg.Typed(fmt.Sprintf("%d.5", i-150), kg.XSDDecimal), kg.Typed(fmt.Sprintf("2020-01-01T00:%02d:%02d+01:00", i%60, i/60), kg.XSDDateTime))
 	}
