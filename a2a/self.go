@@ -39,12 +39,17 @@ func (self) Answer(context.Context, caller.Caller, *tasks.Message) (*tasks.Messa
 	return nil, nil
 }
 
-// Work executes the parts of the message in order. The last result completes the task
-// in the same commit; a refused update rejects it.
+// Work executes the parts of the message in order, each with the rights that the sender has
+// then. The last result completes the task in the same commit; a refused update rejects it.
 func (s self) Work(ctx context.Context, j *tasks.Job) error {
 	out := &outcome{job: j}
-	ctx = caller.With(ctx, j.By)
 	for i := range j.Message.Parts {
+		if i > 0 {
+			if err := j.RenewRights(); err != nil {
+				return kg.AsError(err).At(elementPath("parts", i))
+			}
+		}
+		ctx := caller.With(ctx, j.By)
 		o, err := s.orderOf(&j.Message.Parts[i])
 		if err != nil {
 			return kg.AsError(err).At(elementPath("parts", i))

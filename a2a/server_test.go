@@ -34,6 +34,15 @@ type testServer struct {
 	streams *sse.Server
 	clock   atomic.Int64 // seconds since its beginning
 	querier *notingQuerier
+	rights  atomic.Pointer[func(kg.Principal) (kg.Principal, error)] // of senders to koine; nil keeps them
+}
+
+// currentRights returns the rights that a sender still has.
+func (s *testServer) currentRights(p kg.Principal) (kg.Principal, error) {
+	if rights := s.rights.Load(); rights != nil {
+		return (*rights)(p)
+	}
+	return p, nil
 }
 
 // notingQuerier records the contexts of subscriptions, which end with their streams.
@@ -95,7 +104,7 @@ func newTestServerWith(t testing.TB, store kg.Options, streams sse.Options, opti
 	if err := rooms.Load(t.Context(), s.store); err != nil {
 		t.Fatal(err)
 	}
-	s.tasks = tasks.New(tasks.Options{Known: func(id kg.AgentID) bool { return id == "agent://known" }})
+	s.tasks = tasks.New(tasks.Options{Known: func(id kg.AgentID) bool { return id == "agent://known" }, CurrentRights: s.currentRights})
 	s.tasks.Handle(kg.System, testAgent{})
 	s.push = push.New(push.Options{Body: a2a.Notification, WantsFullTask: a2a.NotifiesWhole, Options: delivery.Options{AllowPrivate: true}, Pause: time.Millisecond, FlushEvery: time.Hour})
 	prefixes, err := kg.NewPrefixes(nil)

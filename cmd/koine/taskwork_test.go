@@ -43,3 +43,23 @@ func TestWorkForATask(t *testing.T) {
 	asked := taskIn(t, http.StatusOK, sent)
 	tells(t, askGraphQL(t, url, "ann", `{ task(id: "`+asked+`") `+work+` }`), `"nodes":[`+of(asked, "ann", "null", "ordered")+`]`)
 }
+
+// What a message still orders is not executed once the key of its sender is revoked.
+func TestMessageToKoineEndsWithItsKey(t *testing.T) {
+	k := startKnowing(t, "--auth", "keys")
+	key, id := k.create(`{agentId: "dora", roles: ["admin"]}`)
+	add := `{\"mutations\":[{\"op\":\"add\",\"statement\":{\"subject\":{\"id\":\"urn:late\"},\"predicate\":{\"id\":\"urn:is\"},\"object\":{\"value\":1}}}]}`
+	revoke := `mutation { revokeApiKey(input: {keyId: \"` + id + `\"}) { key { state } } }`
+	status, text := k.send(http.MethodPost, "/a2a", key, `{"jsonrpc":"2.0","id":1,"method":"SendMessage","params":{"message":{"messageId":"1","role":"ROLE_USER","parts":[{"text":"`+revoke+`"},{"text":"`+add+`"}]},"configuration":{"returnImmediately":true}}}`)
+	task := taskIn(t, status, text)
+	eventually(t, "the task fails with the key", func() bool {
+		_, text = k.send(http.MethodPost, "/a2a", k.admin, `{"jsonrpc":"2.0","id":2,"method":"GetTask","params":{"id":"`+task+`"}}`)
+		return strings.Contains(text, `"TASK_STATE_FAILED"`)
+	})
+	if want := "parts[1]: the sender no longer has the rights for it: the key was revoked"; !strings.Contains(text, want) {
+		t.Errorf("got %s, want %s", text, want)
+	}
+	if text := k.graphql(k.admin, `{ entity(iri: "urn:late") { iri } }`); !strings.Contains(text, `"entity":null`) {
+		t.Errorf("the second part was executed: %s", text)
+	}
+}

@@ -46,6 +46,11 @@ type Options struct {
 	// Limits returns the limits of an agent; nil has none. It is called in updates and
 	// must not block.
 	Limits func(kg.AgentID) Limits
+	// CurrentRights returns the sender of a message with its current rights, or an error if
+	// it has none any more (auth.Gate). A message may wait for long, so workers act by the
+	// rights of the time of their work. Nil, in open mode, keeps the rights of the time of
+	// the message.
+	CurrentRights func(kg.Principal) (kg.Principal, error)
 	// MaxWorking bounds the tasks that workers in this process run at a time, MaxQueued
 	// those that wait.
 	MaxWorking, MaxQueued int
@@ -79,6 +84,9 @@ type Options struct {
 func (o Options) withDefaults() Options {
 	if o.Known == nil {
 		o.Known = func(kg.AgentID) bool { return false }
+	}
+	if o.CurrentRights == nil {
+		o.CurrentRights = func(p kg.Principal) (kg.Principal, error) { return p, nil }
 	}
 	if o.Registered == nil {
 		o.Registered = o.Known

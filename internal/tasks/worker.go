@@ -24,11 +24,26 @@ type Worker interface {
 
 // Job is a message of a task for a worker.
 type Job struct {
-	// By is the sender of the message; the work runs with its rights.
+	// By is the sender of the message; the work runs with its rights, which are those of the
+	// last RenewRights.
 	By      caller.Caller
 	Task    *Task // as of the message
 	Message Message
 	service *Service
+}
+
+// RenewRights reduces the rights of By to those that the sender still has. The service calls
+// it before Work, workers before each further step.
+//
+// Errors: those of Options.CurrentRights, for a sender without rights.
+func (j *Job) RenewRights() error {
+	now, err := j.service.options.CurrentRights(j.By.Principal)
+	if err != nil {
+		e := kg.AsError(err)
+		return kg.Errorf(e.Code, "the sender no longer has the rights for it: %s. Send the rest again with a valid credential", e.Message)
+	}
+	j.By.Principal = now
+	return nil
 }
 
 // Report reports on the task.
@@ -68,6 +83,9 @@ func (j *Job) runRecovered(ctx context.Context, w Worker) (err error) {
 			j.service.options.Logger.Error("a task failed", "task", j.Task.ID, "error", err)
 		}
 	}()
+	if err := j.RenewRights(); err != nil {
+		return err
+	}
 	return w.Work(ctx, j)
 }
 
