@@ -68,7 +68,8 @@ type Options struct {
 	RefuseQueryMutations bool
 	Logger               *slog.Logger
 	// Admit, if set, is called before each request of a batch but the first, which the
-	// HTTP request accounts for. Its error is that request's answer.
+	// HTTP request accounts for, and before each such part of a message to koine. Its error
+	// is that request's answer, and fails the task of the message.
 	Admit func(context.Context) error
 	// AdmitHistory, if set, is called before channels/history. Its error is the answer.
 	AdmitHistory func(context.Context) error

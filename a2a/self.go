@@ -45,8 +45,8 @@ func (s self) Work(ctx context.Context, j *tasks.Job) error {
 	out := &outcome{job: j}
 	for i := range j.Message.Parts {
 		if i > 0 {
-			if err := j.RenewRights(); err != nil {
-				return kg.AsError(err).At(elementPath("parts", i))
+			if err := s.admitPart(ctx, j); err != nil {
+				return domainError(err).At(elementPath("parts", i))
 			}
 		}
 		ctx := caller.With(ctx, j.By)
@@ -73,6 +73,15 @@ func (s self) Work(ctx context.Context, j *tasks.Job) error {
 		}
 	}
 	return out.endTask(ctx)
+}
+
+// admitPart admits a part after the first: it has the rights that the sender has now, and counts
+// as a request. The HTTP request accounts for the first part.
+func (s self) admitPart(ctx context.Context, j *tasks.Job) error {
+	if err := j.RenewRights(); err != nil {
+		return err
+	}
+	return s.h.options.Admit(caller.With(ctx, j.By))
 }
 
 // execute executes an order.

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"koine/a2a"
+	"koine/internal/caller"
 	"koine/internal/sse"
 	"koine/internal/tasks"
 	"koine/kg"
@@ -32,8 +33,8 @@ func (s *testServer) sendParts(t *testing.T, texts ...string) *tasks.Task {
 	return task
 }
 
-func senderAnn() tasks.Caller {
-	return tasks.Caller{Principal: kg.Principal{ID: "agent://ann", Method: "key", Roles: []string{"editor"}}}
+func senderAnn() caller.Caller {
+	return caller.Caller{Principal: kg.Principal{ID: "agent://ann", Method: "key", Roles: []string{"editor"}}}
 }
 
 // adding is the text of an update.
@@ -78,11 +79,36 @@ func TestPartsHaveTheRightsOfTheirTime(t *testing.T) {
 			seen = append(seen, <-roles)
 		}
 		if want == "FAILED" {
-			if len(seen) != 2 || task.Failure.Code != "UNAUTHENTICATED" || !strings.Contains(task.Failure.Message, "parts[2]: the sender no longer has the rights for it: the key was revoked") {
+			if len(seen) != 2 || task.Failure == nil || task.Failure.Code != "UNAUTHENTICATED" || !strings.Contains(task.Failure.Message, "parts[2]: the sender no longer has the rights for it: the key was revoked") {
 				t.Errorf("%d updates, %+v", len(seen), task.Failure)
 			}
 		} else if len(seen) != 3 || !slices.Equal(seen[1], []string{"editor"}) || len(seen[2]) != 0 {
 			t.Errorf("the updates have the roles %q", seen)
+		}
+	}
+}
+
+// Each part of a message counts as a request, the first with the HTTP request. Past the rate the
+// task fails, and the parts before it have their results.
+func TestPartsAreAdmitted(t *testing.T) {
+	asked, most := 0, 2
+	s := newTestServerWith(t, kg.Options{}, sse.Options{}, a2a.Options{Admit: func(ctx context.Context) error {
+		if agent := caller.From(ctx).Principal.ID; agent != "agent://ann" {
+			t.Errorf("asked about %s", agent)
+		}
+		if asked++; asked > most {
+			return limited("requests")
+		}
+		return nil
+	}})
+	for parts, want := range map[int]tasks.State{3: tasks.Completed, 4: tasks.Failed} {
+		asked = 0
+		task := s.sendParts(t, slices.Repeat([]string{"{ __typename }"}, parts)...)
+		if task.Status.State != want || asked != parts-1 || len(task.Artifacts) != 3 {
+			t.Errorf("%d parts: %s with %d artifacts, asked %d times", parts, task.Status.State, len(task.Artifacts), asked)
+		}
+		if parts == 4 && (task.Failure == nil || task.Failure.Code != "RATE_LIMITED" || task.Failure.Message != "parts[3]: too many requests of this principal. Wait.") {
+			t.Errorf("the failure is %+v", task.Failure)
 		}
 	}
 }

@@ -195,7 +195,7 @@ var law = []layer{
 		"an entity is found or made the same way for all protocols, so it knows none"},
 	{"koine/internal/conformance", []string{"koine/internal/caller", "koine/internal/tasks"}, []string{},
 		"it stands in for an agent, and knows no more than one"},
-	{"koine/internal/tasks", []string{"koine/kg", "koine/internal/caller", "koine/internal/plainjson", "koine/internal/systemgraph", "koine/internal/jobs"}, []string{"github.com/google/uuid", "golang.org/x/time"},
+	{"koine/internal/tasks", []string{"koine/kg", "koine/internal/caller", "koine/internal/plainjson", "koine/internal/systemgraph", "koine/internal/jobs", "koine/internal/throttle"}, []string{"github.com/google/uuid", "golang.org/x/time"},
 		"work that agents ask of each other is the same in all protocols, so it knows none"},
 	{"koine/internal/auth", []string{"koine/kg", "koine/internal/caller", "koine/internal/systemgraph", "koine/internal/agents"}, []string{},
 		"whose a credential is has nothing to do with how it came; other people's tokens are checked below it"},

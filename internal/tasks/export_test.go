@@ -42,3 +42,6 @@ func (s *Service) FailAbandoned(ctx context.Context) error { return s.failAbando
 
 // NoteDeparted records departures as a start does.
 func (s *Service) NoteDeparted(ctx context.Context) error { return s.noteDeparted(ctx) }
+
+// Places returns the number of tasks of workers that run or wait.
+func (s *Service) Places() int64 { return s.pool.places.InUse() }

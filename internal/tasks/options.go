@@ -52,7 +52,8 @@ type Options struct {
 	// the message.
 	CurrentRights func(kg.Principal) (kg.Principal, error)
 	// MaxWorking bounds the tasks that workers in this process run at a time, MaxQueued
-	// those that wait.
+	// those that wait. A sender gets at most half of the part of MaxWorking that the others
+	// leave, and of both together.
 	MaxWorking, MaxQueued int
 	// MaxListed bounds the tasks of a context or a parent that a list reads, and the
 	// pairs of agents that it covers.

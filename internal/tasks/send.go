@@ -78,7 +78,7 @@ func (s *Service) Send(ctx context.Context, by caller.Caller, p SendRequest) (*S
 	}
 	var place *reservation
 	if worker != nil && !p.Attended {
-		if place, err = s.pool.reserve(); err != nil {
+		if place, err = s.pool.reserve(by); err != nil {
 			return nil, err
 		}
 		defer place.release()

@@ -481,7 +481,7 @@ func (e echo) Work(ctx context.Context, j *tasks.Job) error {
 
 func TestWorkers(t *testing.T) {
 	release := make(chan struct{})
-	b := open(t, tasks.Options{MaxWorking: 1, MaxQueued: 1}, map[kg.AgentID]tasks.Worker{kg.System: echo{release}})
+	b := open(t, tasks.Options{MaxWorking: 1, MaxQueued: 3}, map[kg.AgentID]tasks.Worker{kg.System: echo{release}})
 	send := func(text string) (*tasks.SendResult, error) {
 		return b.Send(t.Context(), as(ann), tasks.SendRequest{To: kg.System, Message: tasks.Message{Parts: []tasks.Part{tasks.TextPart(text)}}})
 	}
@@ -540,7 +540,7 @@ func TestWorkers(t *testing.T) {
 			t.Errorf("%s: %s, want %s", text, got, want)
 		}
 	}
-	// One runs, one waits, and the third is refused.
+	// One runs, one waits, and the third is past the sender's half of four.
 	working, err := send("wait")
 	if err != nil {
 		t.Fatal(err)
