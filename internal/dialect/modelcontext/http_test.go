@@ -153,9 +153,6 @@ func TestSessionIsOfItsCaller(t *testing.T) {
 	if w := send(h, http.MethodPost, "agent://ann", session, callMe); !strings.Contains(w.Body.String(), `agent://ann`) {
 		t.Error(w.Code, w.Body)
 	}
-	if w := send(h, http.MethodPost, "agent://ann", session, callMe, "now a reviewer"); !strings.Contains(w.Body.String(), `agent://annnow a reviewer`) {
-		t.Error("the call has not the rights of its own credential:", w.Code, w.Body)
-	}
 	if w := send(h, http.MethodPost, "agent://ann", session, subscribe); !strings.Contains(w.Body.String(), `"result":{}`) {
 		t.Error(w.Code, w.Body)
 	}

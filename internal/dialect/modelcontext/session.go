@@ -4,7 +4,9 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -36,11 +38,12 @@ type sessions struct {
 }
 
 // session is a session of one caller, with a server of its own: notifications of the SDK go
-// to all subscribers of a server.
+// to all subscribers of a server. Its watchers have the rights of its first request, so it
+// serves no request with others.
 type session struct {
-	id, caller string
-	server     *mcp.Server
-	cancel     context.CancelFunc // ends its watchers
+	id, caller, rights string
+	server             *mcp.Server
+	cancel             context.CancelFunc // ends its watchers
 
 	// Guarded by sessions.mu.
 	open int // requests in progress
@@ -54,16 +57,23 @@ func newSessions(prefix string) *sessions {
 // isOwn reports whether an id was given by this process.
 func (all *sessions) isOwn(id string) bool { return strings.HasPrefix(id, all.prefix) }
 
-// callerKey tells callers apart. A session is of one agent, whichever credential it has.
+// callerKey tells callers apart. A session is of one agent.
 func callerKey(ctx context.Context) string {
 	by := caller.From(ctx)
 	return string(by.Principal.ID) + " " + string(by.Acting())
 }
 
+// rightsKey tells the rights of a caller's credentials apart. A renewed token gives the same as
+// the one before if its roles and agents are the same; each API key gives rights of its own.
+func rightsKey(ctx context.Context) string {
+	p := caller.From(ctx).Principal
+	return fmt.Sprintf("%q %q %q %q", p.Method, p.Key, slices.Sorted(slices.Values(p.Roles)), slices.Sorted(slices.Values(p.ActFor)))
+}
+
 // openSession returns a new session with a request in progress, nil past the bounds. serve makes
 // its server; life is that of its watchers, with the values of ctx.
 func (all *sessions) openSession(ctx context.Context, serve func(life context.Context, id string) *mcp.Server) *session {
-	s := &session{id: all.prefix + rand.Text(), caller: callerKey(ctx), open: 1}
+	s := &session{id: all.prefix + rand.Text(), caller: callerKey(ctx), rights: rightsKey(ctx), open: 1}
 	all.mu.Lock()
 	defer all.mu.Unlock()
 	if len(all.byID) >= MaxSessions || all.of[s.caller] >= MaxSessionsPerCaller {
@@ -76,19 +86,34 @@ func (all *sessions) openSession(ctx context.Context, serve func(life context.Co
 	return s
 }
 
-// enterSession returns a session of the caller for a request, nil for none.
+// enterSession returns a session of the caller for a request, nil for none. A request with other
+// rights ends the session: its credential has probably ended, and its watchers must not tell of
+// changes that the present one may not read.
 func (all *sessions) enterSession(ctx context.Context, id string) *session {
+	s, entered := all.tryEnter(ctx, id)
+	if s != nil && !entered {
+		all.endSession(s)
+		return nil
+	}
+	return s
+}
+
+// tryEnter returns a session of the caller, and enters it if the request has its rights.
+func (all *sessions) tryEnter(ctx context.Context, id string) (s *session, entered bool) {
 	all.mu.Lock()
 	defer all.mu.Unlock()
-	s := all.byID[id]
+	s = all.byID[id]
 	if s == nil || s.caller != callerKey(ctx) {
-		return nil
+		return nil, false
+	}
+	if s.rights != rightsKey(ctx) {
+		return s, false
 	}
 	s.open++
 	if s.idle != nil {
 		s.idle.Stop()
 	}
-	return s
+	return s, true
 }
 
 // leaveSession ends a request. After the last one the session waits for SessionIdle.
