@@ -15,7 +15,8 @@ import (
 // Limits of agents that register themselves.
 const (
 	// ReservedKeys is the number of active keys that only administrators can create:
-	// agents that register themselves cannot use up MaxKeys.
+	// agents that register themselves, and rotate their keys with an overlap, cannot use
+	// up MaxKeys.
 	ReservedKeys = 1000
 	// MaxOwnOverlap is the maximum validity of a key after its agent has rotated it.
 	MaxOwnOverlap = 24 * time.Hour
@@ -101,7 +102,8 @@ func (k *Keys) Enroll(ctx context.Context, m kg.Meta, directory *agents.Director
 // opened end with it.
 //
 // Errors: CodePermissionDenied for a caller without a key, or with fewer rights than its
-// key; CodeInvalid; CodeLimitExceeded for MaxOwnKeys active keys.
+// key; CodeInvalid; CodeLimitExceeded for MaxOwnKeys active keys, and with an overlap when only
+// ReservedKeys are left.
 func (k *Keys) RotateOwn(ctx context.Context, m kg.Meta, overlap time.Duration) (created CreatedKey, old Key, err error) {
 	if overlap < 0 || overlap > MaxOwnOverlap {
 		return created, old, kg.Errorf(kg.CodeInvalid, "overlap must be between 0 and %s", MaxOwnOverlap).At("overlap")
@@ -125,6 +127,11 @@ func (k *Keys) RotateOwn(ctx context.Context, m kg.Meta, overlap time.Duration) 
 		if err := tidyOwn(tx, p.ID); err != nil {
 			return err
 		}
+		if overlap > 0 { // until its end there is one key more
+			if err := checkOverlapCapacity(tx); err != nil {
+				return err
+			}
+		}
 		created, old, err = rotate(tx, found, overlap, MaxKeys)
 		return err
 	})
@@ -132,6 +139,16 @@ func (k *Keys) RotateOwn(ctx context.Context, m kg.Meta, overlap time.Duration) 
 		return CreatedKey{}, Key{}, err
 	}
 	return created, old, nil
+}
+
+// checkOverlapCapacity returns an error if an agent's own rotation with an overlap would use a key
+// of ReservedKeys.
+func checkOverlapCapacity(tx *kg.Tx) error {
+	err := checkCapacity(tx, MaxKeys-ReservedKeys)
+	if kg.CodeOf(err) != kg.CodeLimitExceeded {
+		return err
+	}
+	return kg.Errorf(kg.CodeLimitExceeded, "store has few keys left, and %d are reserved for administrators: rotate without an overlap", ReservedKeys).At("overlap")
 }
 
 // tidyOwn checks MaxOwnKeys and removes the records of the agent's oldest rotated keys above

@@ -110,6 +110,34 @@ func TestEnrollLeavesKeysToAdministrators(t *testing.T) {
 	b.create(auth.KeyRequest{Agent: "dora"})
 }
 
+// An agent's own rotation with an overlap leaves ReservedKeys keys to administrators; one without
+// adds no key.
+func TestRotateOwnLeavesKeysToAdministrators(t *testing.T) {
+	b := newBench(t, auth.Options{})
+	if err := auth.FillKeys(b.t.Context(), b.store, auth.MaxKeys-auth.ReservedKeys-2); err != nil {
+		t.Fatal(err)
+	}
+	done := b.mustEnroll(auth.Enrollment{})
+	p := kg.Principal{ID: done.Record.ID, Method: "key", Key: done.Key.Name}
+	rotate := func(overlap time.Duration) error {
+		made, _, err := b.keys.RotateOwn(t.Context(), kg.Meta{Principal: p}, overlap)
+		if err == nil {
+			p.Key = made.Name
+		}
+		return err
+	}
+	if err := rotate(time.Hour); err != nil { // the last key that is not reserved
+		t.Fatal(err)
+	}
+	if err := rotate(time.Nanosecond); kg.CodeOf(err) != kg.CodeLimitExceeded || !strings.Contains(err.Error(), "rotate without an overlap") {
+		t.Errorf("with an overlap: %v", err)
+	}
+	if err := rotate(0); err != nil {
+		t.Errorf("without an overlap: %v", err)
+	}
+	b.create(auth.KeyRequest{Agent: "dora"})
+}
+
 // An agent replaces its key: the old one is valid for the overlap, then its sessions end.
 func TestRotateOwn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
