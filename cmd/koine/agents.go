@@ -59,9 +59,11 @@ type pushFlags struct {
 	AllowPrivateWebhooks bool `help:"Allow webhooks at private and loopback addresses. Whoever creates a task or registers an agent can then make this server call its own network."`
 }
 
-// newPushService creates the service that delivers task events to push configurations.
-func (c *serveCommand) newPushService(log *slog.Logger) *push.Service {
-	return push.New(push.Options{Body: a2a.Notification, WantsFullTask: a2a.NotifiesWhole, Options: delivery.Options{AllowPrivate: c.AllowPrivateWebhooks}, Logger: log})
+// newPushService creates the service that delivers task events to push configurations. The
+// creator of a task need not be registered, so only a suspension stops them.
+func (c *serveCommand) newPushService(log *slog.Logger, who *identity) *push.Service {
+	mayDeliver := func(creator kg.AgentID) bool { return !who.agents.Suspended(creator) }
+	return push.New(push.Options{Body: a2a.Notification, WantsFullTask: a2a.NotifiesWhole, MayDeliver: mayDeliver, Options: delivery.Options{AllowPrivate: c.AllowPrivateWebhooks}, Logger: log})
 }
 
 // newMailHooks creates the service that delivers messages to the web hooks of agents behind

@@ -245,7 +245,7 @@ func (c *serveCommand) Run(ctx context.Context, t cli.Terminal, log *slog.Logger
 		})})
 	var behind *hub.Handler
 	directory := trust.newDirectory(store, func(id kg.AgentID) { behind.Deregistered(id) })
-	work, hooks := c.newTasks(log, who), c.newPushService(log)
+	work, hooks := c.newTasks(log, who), c.newPushService(log, who)
 	plans := intents.New(store, trust.channels, intents.Options{})
 	if err := plans.Start(ctx); err != nil {
 		return err

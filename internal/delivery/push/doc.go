@@ -18,6 +18,8 @@
 //     credentials.
 //   - A hook that lags behind the retained log, or by more than MaxPending commits,
 //     gets the present task and then the later events.
+//   - The events of a creator that is suspended wait (Options.MayDeliver), and are delivered
+//     when it no longer is.
 //   - Delivery resumes after a restart. Positions are stored at most once per
 //     Options.FlushEvery, and when the server stops: after a crash, the deliveries
 //     since then are repeated.

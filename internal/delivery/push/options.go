@@ -7,6 +7,7 @@ import (
 
 	"koine/internal/delivery"
 	"koine/internal/tasks"
+	"koine/kg"
 )
 
 // Limits of delivery.
@@ -31,6 +32,9 @@ type Options struct {
 	// WantsFullTask reports whether a form shows the present task, so that each commit
 	// is delivered once.
 	WantsFullTask func(form string) bool
+	// MayDeliver reports whether events may be delivered for the creator of their task now;
+	// nil allows all.
+	MayDeliver func(kg.AgentID) bool
 	// MaxActive is the maximum number of hooks of active tasks.
 	MaxActive int
 	// Pause is the delay after the first failed attempt. It doubles with each further
@@ -45,6 +49,9 @@ type Options struct {
 func (o Options) withDefaults() Options {
 	if o.WantsFullTask == nil {
 		o.WantsFullTask = func(string) bool { return false }
+	}
+	if o.MayDeliver == nil {
+		o.MayDeliver = func(kg.AgentID) bool { return true }
 	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)

@@ -99,6 +99,11 @@ func (d *desk) close() {
 // give is a task of alice's for bob.
 func (d *desk) give(along ...push.Config) *tasks.Task {
 	d.t.Helper()
+	return d.giveAs(alice, along...)
+}
+
+func (d *desk) giveAs(by caller.Caller, along ...push.Config) *tasks.Task {
+	d.t.Helper()
 	sending := tasks.SendRequest{To: bob.Principal.ID, Message: tasks.Message{Parts: []tasks.Part{tasks.TextPart("do it")}}}
 	if len(along) > 0 {
 		var err error
@@ -106,7 +111,7 @@ func (d *desk) give(along ...push.Config) *tasks.Task {
 			d.t.Fatal(err)
 		}
 	}
-	sent, err := d.tasks.Send(d.t.Context(), alice, sending)
+	sent, err := d.tasks.Send(d.t.Context(), by, sending)
 	if err != nil {
 		d.t.Fatal(err)
 	}
@@ -257,6 +262,40 @@ func TestTriedAgain(t *testing.T) {
 	}
 	if text := d.log.String(); strings.Contains(text, "secret") || strings.Contains(text, w.URL) {
 		t.Errorf("the log has secrets: %s", text)
+	}
+}
+
+// The events of a suspended creator wait, for more attempts than a hook that fails has, and
+// are delivered in order when it is no longer suspended. Those of other creators go on.
+func TestSuspendedCreator(t *testing.T) {
+	var shut atomic.Bool
+	var refused atomic.Int32
+	shut.Store(true)
+	o := open()
+	o.MayDeliver = func(creator kg.AgentID) bool {
+		if creator != alice.Principal.ID || !shut.Load() {
+			return true
+		}
+		refused.Add(1)
+		return false
+	}
+	d, w, other := newDesk(t, o), newWebhook(t, nil), newWebhook(t, nil)
+	task := d.give(push.Config{URL: w.URL})
+	d.report(task, tasks.Working, "a")
+	d.report(d.giveAs(carol, push.Config{URL: other.URL}), tasks.Completed)
+	other.expect(t, "COMPLETED")
+	for end := time.Now().Add(patience); refused.Load() <= push.MaxTries; time.Sleep(time.Millisecond) {
+		if len(w.came) > 0 || time.Now().After(end) {
+			t.Fatalf("%d calls for a suspended creator, after %d refusals", len(w.came), refused.Load())
+		}
+	}
+	if len(w.came) > 0 {
+		t.Errorf("%d calls for a suspended creator", len(w.came))
+	}
+	shut.Store(false)
+	w.expect(t, "artifact a", "WORKING")
+	if text := d.log.String(); strings.Contains(text, "giving up") {
+		t.Errorf("an event was given up: %s", text)
 	}
 }
 

@@ -1,0 +1,56 @@
+package main
+
+import (
+	"fmt"
+	"net/http"
+	"testing"
+)
+
+// The hooks of a creator's tasks are not called while the creator is suspended, although it
+// is not registered, and what waited comes afterwards.
+func TestPushOfASuspendedCreator(t *testing.T) {
+	hook, other := newHookedBot(t), newHookedBot(t)
+	_, server := startServer(t, "--allow-private-webhooks")
+	if status, text := ask(t, http.MethodPut, server+"/agents/bot", "bot", `{"name":"Bot"}`); status != http.StatusCreated {
+		t.Fatal(status, text)
+	}
+	ask(t, http.MethodPut, server+"/agents/ann", "ann", `{"name":"Ann"}`)
+	if status, text := ask(t, http.MethodDelete, server+"/agents/ann", "ann", ""); status != http.StatusNoContent { // leaves its record
+		t.Fatal(status, text)
+	}
+	give := func(who, text, url string) string {
+		t.Helper()
+		return taskIn(t, http.StatusOK, sendTo(t, server, "bot", who, text, atOnce+`,"taskPushNotificationConfig":{"url":"`+url+`"}`))
+	}
+	report := func(task, state string) {
+		t.Helper()
+		if status, text := ask(t, http.MethodPost, server+"/agents/bot/mailbox/"+task, "bot", `{"state":"`+state+`"}`); status != http.StatusOK {
+			t.Fatal(status, text)
+		}
+	}
+	setStatus := func(status string) {
+		t.Helper()
+		body := fmt.Sprintf(`{"query":"mutation { updateAgent(input: {agentId: \"ann\", status: %s}) { agent { status } } }"}`, status)
+		_, text := ask(t, http.MethodPost, server+"/graphql", "root", body)
+		tells(t, text, `"status":"`+status+`"`)
+	}
+	came := func(b *hookedBot, n int) func() bool {
+		return func() bool {
+			b.mu.Lock()
+			defer b.mu.Unlock()
+			return len(b.bodies) == n
+		}
+	}
+	task := give("ann", "one", hook.URL)
+	report(task, "TASK_STATE_WORKING")
+	eventually(t, "the first event comes", came(hook, 1))
+	setStatus("SUSPENDED")
+	report(task, "TASK_STATE_COMPLETED")
+	report(give("eve", "two", other.URL), "TASK_STATE_COMPLETED")
+	eventually(t, "the event of another creator comes", came(other, 1))
+	if !came(hook, 1)() {
+		t.Error("the hook of a suspended creator was called")
+	}
+	setStatus("ACTIVE")
+	eventually(t, "the event that waited comes", came(hook, 2))
+}
