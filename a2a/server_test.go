@@ -104,7 +104,7 @@ func newTestServerWith(t testing.TB, store kg.Options, streams sse.Options, opti
 	if err := rooms.Load(t.Context(), s.store); err != nil {
 		t.Fatal(err)
 	}
-	s.tasks = tasks.New(tasks.Options{Known: func(id kg.AgentID) bool { return id == "agent://known" }, CurrentRights: s.currentRights})
+	s.tasks = tasks.New(tasks.Options{Known: func(id kg.AgentID) bool { return id == "agent://known" }, CurrentRights: s.currentRights, DeleteTx: push.Forget})
 	s.tasks.Handle(kg.System, testAgent{})
 	s.push = push.New(push.Options{Body: a2a.Notification, WantsFullTask: a2a.NotifiesWhole, Options: delivery.Options{AllowPrivate: true}, Pause: time.Millisecond, FlushEvery: time.Hour})
 	prefixes, err := kg.NewPrefixes(nil)

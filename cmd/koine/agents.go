@@ -33,7 +33,7 @@ func (c *serveCommand) newTasks(log *slog.Logger, who *identity) *tasks.Service 
 	return tasks.New(tasks.Options{
 		Known: who.isAvailable, CurrentRights: who.currentRights(), Limits: func(id kg.AgentID) tasks.Limits { return tasks.Limits(who.agents.Limits(id)) },
 		Registered: who.agents.Registered, Unregistered: who.agents.Unregistered, LeaveGrace: c.LeaveGrace, MaxArtifactBytes: c.MaxArtifactMiB << 20,
-		Repeats: c.ConformanceAgent, Logger: log,
+		Repeats: c.ConformanceAgent, DeleteTx: push.Forget, Logger: log,
 	})
 }
 

@@ -3,11 +3,13 @@ package main
 import (
 	"fmt"
 	"net/http"
+	"net/url"
+	"strings"
 	"testing"
 )
 
 // The hooks of a creator's tasks are not called while the creator is suspended, although it
-// is not registered, and what waited comes afterwards.
+// is not registered, and what waited comes afterwards. They are deleted with the task.
 func TestPushOfASuspendedCreator(t *testing.T) {
 	hook, other := newHookedBot(t), newHookedBot(t)
 	_, server := startServer(t, "--allow-private-webhooks")
@@ -53,4 +55,17 @@ func TestPushOfASuspendedCreator(t *testing.T) {
 	}
 	setStatus("ACTIVE")
 	eventually(t, "the event that waited comes", came(hook, 2))
+	configs := func() bool {
+		graph := url.QueryEscape("urn:koine:graph:journal:push:" + url.QueryEscape("agent://ann"))
+		_, text := ask(t, http.MethodGet, server+"/data?graph="+graph, "ann", "")
+		return strings.Contains(text, "pushURL")
+	}
+	if !configs() {
+		t.Error("the configuration of a task that has ended is gone")
+	}
+	_, text := ask(t, http.MethodPost, server+"/graphql", "ann", `{"query":"mutation { deleteTask(input: {taskId: \"`+task+`\"}) { taskId } }"}`)
+	tells(t, text, `"taskId":"`+task+`"`)
+	if configs() {
+		t.Error("the configuration is there after its task")
+	}
 }

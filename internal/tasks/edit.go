@@ -139,7 +139,10 @@ func (s *Service) Delete(ctx context.Context, by caller.Caller, id TaskID) error
 		if e.task.Creator != agent && !isAdmin(by.Principal) {
 			return kg.Errorf(kg.CodePermissionDenied, "only the creator may delete a task").At("id")
 		}
-		return e.removeTask()
+		if err := e.removeTask(); err != nil {
+			return err
+		}
+		return s.options.DeleteTx(tx, e.task)
 	})
 	if err == nil {
 		s.pool.cancelJobs(id)

@@ -71,6 +71,9 @@ type Options struct {
 	// Unregistered lists the known agents that are not registered; nil is none. It is
 	// called once.
 	Unregistered func() []kg.AgentID
+	// DeleteTx removes, in the update that deletes a task, records of others about it; nil is
+	// none.
+	DeleteTx func(*kg.Tx, *Task) error
 	// MaxCommits is the number of commits that one page of Commits reads.
 	MaxCommits int
 	// Clock is the clock for Expiry and Limits; nil is time.Now.
@@ -83,6 +86,9 @@ type Options struct {
 }
 
 func (o Options) withDefaults() Options {
+	if o.DeleteTx == nil {
+		o.DeleteTx = func(*kg.Tx, *Task) error { return nil }
+	}
 	if o.Known == nil {
 		o.Known = func(kg.AgentID) bool { return false }
 	}

@@ -8,7 +8,8 @@
 // agent's id. That agent and administrators can read it (Guard). The URL and the
 // credentials of a hook are sealed with the store's own secret (kg.Store.Seal): no
 // statement or backup contains them in the clear, and a restored store cannot read
-// them, so that only the server on which a hook was configured calls it.
+// them, so that only the server on which a hook was configured calls it. The commit that
+// deletes a task deletes its configurations (Forget).
 //
 // # Guarantees
 //

@@ -96,7 +96,7 @@ func (s *Service) loadHook(ctx context.Context, snapshot *kg.Snapshot, set kg.St
 	}
 	t, err := s.tasks.Get(ctx, systemCaller(), id, tasks.ReadOptions{})
 	if kg.CodeOf(err) == kg.CodeTaskNotFound {
-		return nil, false, s.removeConfigs(ctx, id, set.Graph)
+		return nil, false, s.commitUpdate(ctx, systemCaller(), "push/delete", func(tx *kg.Tx) error { return removeConfigs(tx, set.Graph, id) })
 	}
 	if err != nil {
 		return nil, false, err
@@ -180,28 +180,16 @@ func (s *Service) handleEvent(e *kg.Event) error {
 		return s.handleConfig(e)
 	}
 	id, gone := tasks.ChangedBy(e)
-	switch {
-	case id == "":
-		return nil
-	case !gone:
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		for _, h := range s.hooks[id] {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for config, h := range s.hooks[id] {
+		if gone {
+			s.dropHook(id, config)
+		} else {
 			h.enqueue(e.Commit.Revision)
 		}
-		return nil
 	}
-	s.mu.Lock()
-	var owner kg.AgentID
-	for config, h := range s.hooks[id] {
-		owner = h.task.Creator
-		s.dropHook(id, config)
-	}
-	s.mu.Unlock()
-	if owner == "" {
-		return nil
-	}
-	return s.removeConfigs(s.job.Context(), id, graphOf(owner))
+	return nil
 }
 
 // handleConfig starts the hook of a new configuration, or stops that of a deleted one.
@@ -244,15 +232,17 @@ func (s *Service) isCurrent(subject kg.Term, version string) bool {
 	return h != nil && h.version == version
 }
 
-// removeConfigs removes the configurations of a deleted task.
-func (s *Service) removeConfigs(ctx context.Context, task tasks.TaskID, graph kg.Term) error {
-	return s.commitUpdate(ctx, systemCaller(), "push/delete", func(tx *kg.Tx) error {
-		list, err := configSubjects(tx.MatchOwn, graph, task)
-		for _, subject := range list {
-			if err == nil {
-				err = removeConfig(tx, graph, subject)
-			}
+// Forget removes the configurations of a task, active or not, in the update that deletes
+// the task (tasks.Options.DeleteTx). Later nobody could: they are found by their task.
+func Forget(tx *kg.Tx, t *tasks.Task) error { return removeConfigs(tx, graphOf(t.Creator), t.ID) }
+
+// removeConfigs removes all configurations of a task.
+func removeConfigs(tx *kg.Tx, graph kg.Term, task tasks.TaskID) error {
+	list, err := configSubjects(tx.MatchOwn, graph, task)
+	for _, subject := range list {
+		if err == nil {
+			err = removeConfig(tx, graph, subject)
 		}
-		return err
-	})
+	}
+	return err
 }

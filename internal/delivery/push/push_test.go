@@ -78,7 +78,7 @@ func (d *desk) open(o push.Options) {
 	if d.store, err = kg.Open(d.dir, kg.Options{ReserveBytes: 1, Governor: kg.Governor{Access: push.NewGuard(tasks.NewGuard(kg.AllowAll{}))}}); err != nil {
 		d.t.Fatal(err)
 	}
-	d.tasks = tasks.New(tasks.Options{Known: func(id kg.AgentID) bool { return id == bob.Principal.ID }})
+	d.tasks = tasks.New(tasks.Options{Known: func(id kg.AgentID) bool { return id == bob.Principal.ID }, DeleteTx: push.Forget})
 	if err := d.tasks.Load(d.t.Context(), d.store); err != nil {
 		d.t.Fatal(err)
 	}
@@ -540,20 +540,46 @@ func TestConfigsOfATask(t *testing.T) {
 	if err != nil || len(list) != push.MaxConfigs || list[3].URL != "http://127.0.0.1:2/" {
 		t.Errorf("%v, %v", list, err)
 	}
-	// They go with the task.
-	if err := d.tasks.Delete(t.Context(), alice, task.ID); err != nil {
-		t.Fatal(err)
+}
+
+// The configurations of a task are gone as soon as it is deleted: active ones, ended ones
+// that no hook is left of, and those that a restart does not load. Those of other tasks stay.
+func TestDeletedWithTheTask(t *testing.T) {
+	d, w := newDesk(t, push.Options{Options: delivery.Options{AllowPrivate: true}, FlushEvery: time.Millisecond}), newWebhook(t, nil)
+	give := func(ended bool) *tasks.Task {
+		t.Helper()
+		task := d.give(push.Config{URL: w.URL})
+		d.set(push.Config{Task: task.ID, ID: "other", URL: w.URL})
+		if ended {
+			d.report(task, tasks.Completed)
+			w.expect(t, "COMPLETED", "COMPLETED")
+		}
+		return task
 	}
-	for end := time.Now().Add(patience); ; time.Sleep(time.Millisecond) {
-		if n := d.stored(); n == 0 {
-			break
-		} else if time.Now().After(end) {
-			t.Fatalf("%d configurations are still there", n)
+	give(false)
+	for _, row := range []struct {
+		name           string
+		ended, restart bool
+	}{{"active", false, false}, {"ended", true, false}, {"ended before a restart", true, true}} {
+		task := give(row.ended)
+		if row.ended {
+			d.awaitOpen(2)
+		}
+		if row.restart {
+			d.close()
+			d.open(open())
+		}
+		if err := d.tasks.Delete(t.Context(), alice, task.ID); err != nil {
+			t.Fatal(err)
+		}
+		if n := d.countOf("pushKey"); n != 2 {
+			t.Fatalf("%s: %d configurations are left, want those of the other task", row.name, n)
+		}
+		if n := d.countOf("pushURL"); n != 2 {
+			t.Fatalf("%s: %d sealed URLs are left, want those of the other task", row.name, n)
 		}
 	}
 }
-
-func (d *desk) stored() (n int) { return d.countOf("pushKey") }
 
 // countOf is how many configurations have a property.
 func (d *desk) countOf(property string) (n int) {

@@ -215,19 +215,7 @@ func (s *Service) Delete(ctx context.Context, by caller.Caller, task tasks.TaskI
 
 // removeConfig removes all statements about a configuration.
 func removeConfig(tx *kg.Tx, graph, subject kg.Term) error {
-	var quads []kg.Quad
-	for st, err := range tx.MatchOwn(kg.Pattern{Subject: subject, Graph: graph}) {
-		if err != nil {
-			return err
-		}
-		quads = append(quads, st.Quad)
-	}
-	for _, q := range quads {
-		if err := tx.ApplyOwn(kg.Patch{Op: kg.Remove, Quad: q}); err != nil {
-			return err
-		}
-	}
-	return nil
+	return systemgraph.Remove(tx, kg.Pattern{Subject: subject, Graph: graph})
 }
 
 func (s *Service) commitUpdate(ctx context.Context, by caller.Caller, method string, do func(*kg.Tx) error) error {
