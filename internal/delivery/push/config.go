@@ -30,6 +30,13 @@ func (c *Config) webhookTarget() *delivery.Target {
 	return &delivery.Target{URL: c.URL, Token: c.Token, Scheme: c.Scheme, Credentials: c.Credentials}
 }
 
+// withoutSecrets returns the part of a configuration that others than the creator of the
+// task may see: it does not suffice to call the hook, or to pose as this server to it. The
+// path of a URL may contain a key.
+func (c *Config) withoutSecrets() *Config {
+	return &Config{Task: c.Task, ID: c.ID, URL: c.webhookTarget().Origin(), Scheme: c.Scheme, Form: c.Form}
+}
+
 // validate validates the configuration.
 func (c *Config) validate(allowPrivate bool) error {
 	if err := delivery.CheckText("id", c.ID, MaxIDBytes); err != nil {

@@ -454,6 +454,34 @@ func TestWhoMay(t *testing.T) {
 	}
 }
 
+// The creator gets back the URL and the token that it set, also if it is an administrator.
+// Other administrators get neither.
+func TestSecretsAreTheCreators(t *testing.T) {
+	d := newDesk(t, push.Options{})
+	task := d.give()
+	c := push.Config{Task: task.ID, ID: "mine", URL: "https://hooks.example:8443/secret-path?key=secret-key#secret", Token: "secret-token", Scheme: "Bearer", Credentials: "secret-credentials", Form: "f"}
+	d.set(c)
+	administers := alice
+	administers.Principal.Roles = []string{kg.RoleAdmin}
+	forAlice := admin
+	forAlice.Actor, forAlice.Principal.ActFor = alice.Principal.ID, []kg.AgentID{alice.Principal.ID}
+	shown := push.Config{Task: task.ID, ID: "mine", URL: "https://hooks.example:8443", Scheme: "Bearer", Form: "f"}
+	for _, row := range []struct {
+		name string
+		who  caller.Caller
+		want push.Config
+	}{{"the creator", alice, c}, {"the creator as administrator", administers, c}, {"for the creator", forAlice, c}, {"another administrator", admin, shown}} {
+		got, err := d.push.Get(t.Context(), row.who, task.ID, "mine")
+		if err != nil || *got != row.want {
+			t.Errorf("%s gets %+v, %v", row.name, got, err)
+		}
+		list, err := d.push.List(t.Context(), row.who, task.ID)
+		if err != nil || len(list) != 1 || list[0] != row.want {
+			t.Errorf("%s lists %+v, %v", row.name, list, err)
+		}
+	}
+}
+
 // No statement has an address or a secret of a hook in the clear.
 func TestSealed(t *testing.T) {
 	d := newDesk(t, push.Options{})

@@ -141,11 +141,15 @@ func configSubjects(match systemgraph.Matcher, graph kg.Term, task tasks.TaskID)
 }
 
 // List returns the configurations of a task, sorted by id. It requires the creator of
-// the task or an administrator.
+// the task or an administrator; an administrator gets them without secrets (Config.withoutSecrets).
 //
 // Errors: CodeTaskNotFound; CodePermissionDenied.
 func (s *Service) List(ctx context.Context, by caller.Caller, id tasks.TaskID) ([]Config, error) {
 	t, err := s.authorizedTask(ctx, by, id, true)
+	if err != nil {
+		return nil, err
+	}
+	agent, err := by.Agent()
 	if err != nil {
 		return nil, err
 	}
@@ -165,9 +169,14 @@ func (s *Service) List(ctx context.Context, by caller.Caller, id tasks.TaskID) (
 		if err != nil {
 			return nil, err
 		}
-		if c := s.configOf(id, r); c != nil {
-			out = append(out, *c)
+		c := s.configOf(id, r)
+		if c == nil {
+			continue
 		}
+		if t.Creator != agent {
+			c = c.withoutSecrets()
+		}
+		out = append(out, *c)
 	}
 	slices.SortFunc(out, func(a, b Config) int { return strings.Compare(a.ID, b.ID) })
 	return out, nil
@@ -176,7 +185,7 @@ func (s *Service) List(ctx context.Context, by caller.Caller, id tasks.TaskID) (
 // systemView is a view of all graphs.
 var systemView = kg.View{Principal: kg.SystemPrincipal(), AllGraphs: true}
 
-// Get returns a configuration of a task; id "" is the one set without an id.
+// Get returns a configuration of a task, as List does; id "" is the one set without an id.
 //
 // Errors: CodeTaskNotFound, also if the configuration does not exist;
 // CodePermissionDenied.
