@@ -99,7 +99,7 @@ var law = []layer{
 		"how requests about resources are read and answered is the same in all protocols of paths; their errors are theirs"},
 	{"koine/internal/delivery", []string{"koine/kg", "koine/internal/backoff", "koine/internal/jobs"}, []string{},
 		"how addresses that others named are called is the same whatever they are told"},
-	{"koine/internal/delivery/push", []string{"koine/kg", "koine/internal/systemgraph", "koine/internal/caller", "koine/internal/tasks", "koine/internal/delivery"}, []string{"github.com/google/uuid"},
+	{"koine/internal/delivery/push", []string{"koine/kg", "koine/internal/systemgraph", "koine/internal/caller", "koine/internal/tasks", "koine/internal/throttle", "koine/internal/delivery"}, []string{"github.com/google/uuid"},
 		"who is told of tasks, and how it is called, is the same for all protocols: the bodies are handed in"},
 	{"koine/internal/delivery/mailhook", []string{"koine/kg", "koine/internal/systemgraph", "koine/internal/caller", "koine/internal/agents", "koine/internal/tasks", "koine/internal/delivery"}, []string{},
 		"how letters come to agents that are called is the same whatever form they are written in, which is handed in"},

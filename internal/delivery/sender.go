@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"koine/internal/backoff"
+	"koine/kg"
 )
 
 const (
@@ -28,9 +29,12 @@ const (
 type Options struct {
 	// AllowPrivate permits hooks at private and loopback addresses.
 	AllowPrivate bool
-	// MaxConcurrent is the maximum number of concurrent calls; Timeout applies to each.
+	// MaxConcurrent is the maximum number of concurrent calls; Timeout applies to each. An
+	// agent gets at most half of the calls that the others leave.
 	MaxConcurrent int
 	Timeout       time.Duration
+	// Unshared gives an agent all calls: they are made for the operator.
+	Unshared bool
 	// Streams limits Timeout to connecting: the context of a call bounds its response.
 	Streams bool
 }
@@ -38,14 +42,14 @@ type Options struct {
 // Sender calls hooks with bounded concurrency. It is safe for concurrent use.
 type Sender struct {
 	client *http.Client
-	slots  chan struct{} // one per concurrent call
+	slots  *slots // one per concurrent call
 }
 
 // New returns a sender.
 func New(o Options) *Sender {
 	return &Sender{
 		client: newClient(cmp.Or(o.Timeout, DefaultTimeout), o.AllowPrivate, o.Streams),
-		slots:  make(chan struct{}, cmp.Or(o.MaxConcurrent, DefaultMaxConcurrent)),
+		slots:  newSlots(cmp.Or(o.MaxConcurrent, DefaultMaxConcurrent), o.Unshared),
 	}
 }
 
@@ -68,14 +72,10 @@ func IsRetryable(err error) bool {
 	return !errors.Is(err, ErrPrivateAddress)
 }
 
-// Acquire waits for a slot for one call.
-func (s *Sender) Acquire(ctx context.Context) (release func(), err error) {
-	select {
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	case s.slots <- struct{}{}:
-		return func() { <-s.slots }, nil
-	}
+// Acquire waits for a slot for one call on behalf of an agent. An agent with fewer calls
+// under way comes first. Call release once.
+func (s *Sender) Acquire(ctx context.Context, agent kg.AgentID) (release func(), err error) {
+	return s.slots.acquire(ctx, agent)
 }
 
 // Post calls a hook once with a JSON document and additional headers. The caller must

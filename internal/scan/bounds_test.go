@@ -90,7 +90,7 @@ func TestNoPlaceForACall(t *testing.T) {
 	var release func()
 	for range 2 {
 		var err error
-		if release, err = h.sender.Acquire(t.Context()); err != nil {
+		if release, err = h.sender.Acquire(t.Context(), kg.System); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -103,7 +103,7 @@ func NewHook(o HookOptions) (*Hook, error) {
 	}
 	return &Hook{
 		options: o, breaker: breaker{clock: o.Clock},
-		sender: delivery.New(delivery.Options{AllowPrivate: o.AllowPrivate, MaxConcurrent: o.MaxCalls, Timeout: o.Timeout}),
+		sender: delivery.New(delivery.Options{AllowPrivate: o.AllowPrivate, MaxConcurrent: o.MaxCalls, Timeout: o.Timeout, Unshared: true}),
 	}, nil
 }
 
@@ -126,7 +126,7 @@ func (h *Hook) judge(ctx context.Context, m *channels.ScannedMessage) (channels.
 	}
 	inner, cancel := context.WithTimeout(ctx, h.options.Timeout)
 	defer cancel()
-	release, err := h.sender.Acquire(inner)
+	release, err := h.sender.Acquire(inner, kg.System)
 	if err != nil {
 		h.breaker.undecided()
 		if ctx.Err() != nil {

@@ -31,6 +31,9 @@ func OwnerAt(addr netip.Addr) Owner {
 	return Owner{address: caller.OriginOf(addr)}
 }
 
+// OwnerFor returns the owner to which the work of this server for an agent is charged.
+func OwnerFor(agent kg.AgentID) Owner { return Owner{principal: agent} }
+
 // Known reports whether the owner is a principal.
 func (o Owner) Known() bool { return o.principal != "" }
 
@@ -57,12 +60,38 @@ func (p *Pool) Acquire(o Owner, n int64) bool {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	held := p.held[o]
-	if held+n > (p.size-(p.inUse-held)+1)/2 {
+	if !p.hasRoom(o, n) {
 		return false
 	}
 	p.addHeld(o, n)
 	return true
+}
+
+// HasRoom reports whether Acquire would take n units for the owner now.
+func (p *Pool) HasRoom(o Owner, n int64) bool {
+	if p == nil {
+		return true
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.hasRoom(o, n)
+}
+
+// hasRoom is HasRoom for callers that hold p.mu.
+func (p *Pool) hasRoom(o Owner, n int64) bool {
+	held := p.held[o]
+	return held+n <= (p.size-(p.inUse-held)+1)/2
+}
+
+// Charge takes n units for the owner, regardless of its share and of the size: the owner
+// has them already, as after a restart.
+func (p *Pool) Charge(o Owner, n int64) {
+	if p == nil {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.addHeld(o, n)
 }
 
 // AcquireFree takes n units for the owner if they are free, regardless of its share.

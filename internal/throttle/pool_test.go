@@ -71,6 +71,36 @@ func TestGreedyOwnersOfAPool(t *testing.T) {
 	}
 }
 
+// What an owner has already is charged past its share and past the size. It counts for the
+// others, and the owner gets nothing more until it is below its share.
+func TestChargePastTheShare(t *testing.T) {
+	p := throttle.NewPool(4)
+	a, b := throttle.OwnerFor("a"), throttle.OwnerFor("b")
+	if a != ownerOf("a") {
+		t.Error("an agent and its requests are two owners")
+	}
+	if !p.HasRoom(a, 2) || p.HasRoom(a, 3) || p.InUse() != 0 {
+		t.Errorf("room for 2 of 4: %t, for 3: %t", p.HasRoom(a, 2), p.HasRoom(a, 3))
+	}
+	p.Charge(a, 5)
+	if p.InUse() != 5 || p.HasRoom(a, 1) || p.HasRoom(b, 1) || p.Acquire(b, 1) {
+		t.Errorf("past the size: %d are taken", p.InUse())
+	}
+	p.Release(a, 2)
+	if p.HasRoom(a, 1) || !p.HasRoom(b, 1) || p.HasRoom(b, 2) {
+		t.Error("3 of 4 leave one, for another owner")
+	}
+	p.Release(a, 2)
+	if !p.HasRoom(a, 1) {
+		t.Error("no room below the share")
+	}
+	var none *throttle.Pool
+	none.Charge(a, 1)
+	if !none.HasRoom(a, 1) {
+		t.Error("no pool has no room")
+	}
+}
+
 func TestMoveBetweenOwners(t *testing.T) {
 	p := throttle.NewPool(4)
 	a, b := ownerOf("a"), ownerOf("b")

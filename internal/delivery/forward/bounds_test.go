@@ -150,9 +150,9 @@ func TestSlots(t *testing.T) {
 	}
 }
 
-// All agents together have a bound too.
+// All agents together have a bound too, of which one has at most half.
 func TestSlotsOfAll(t *testing.T) {
-	f, s := newOffice(t, forward.Options{AllowPrivate: true, MaxCallsPerAgent: 5, MaxCalls: 3}), newServer(t)
+	f, s := newOffice(t, forward.Options{AllowPrivate: true, MaxCallsPerAgent: 5, MaxCalls: 6}), newServer(t)
 	var mu sync.Mutex
 	under, most, hold := 0, 0, make(chan struct{})
 	release := sync.OnceFunc(func() { close(hold) })

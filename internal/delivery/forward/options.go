@@ -45,7 +45,8 @@ type Options struct {
 	MayForward func(kg.AgentID) bool
 	// MaxUpstreams is the number of agents with an upstream.
 	MaxUpstreams int
-	// MaxCalls and MaxCallsPerAgent bound the calls under way.
+	// MaxCalls and MaxCallsPerAgent bound the calls under way. An agent gets at most half of
+	// the calls that the others leave.
 	MaxCalls, MaxCallsPerAgent int
 	// MaxAnswerBytes bounds the body of an answer, MaxEventBytes an event of a stream, and
 	// MaxEvents their number in one call.

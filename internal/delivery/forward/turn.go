@@ -32,7 +32,7 @@ type turn struct {
 // takeTurn calls the upstream about a letter if it is still in the mailbox.
 func (u *upstream) takeTurn(it *item) outcome {
 	s := u.service
-	release, err := s.sender.Acquire(u.ctx)
+	release, err := s.sender.Acquire(u.ctx, u.agent)
 	if err != nil {
 		return outcome{}
 	}

@@ -98,7 +98,7 @@ func (h *hook) deliver(ctx context.Context, m *message.Message) error {
 	s := h.service
 	h.turn.Lock()
 	defer h.turn.Unlock()
-	release, err := s.sender.Acquire(ctx)
+	release, err := s.sender.Acquire(ctx, h.agent)
 	if err != nil {
 		return err
 	}

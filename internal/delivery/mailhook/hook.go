@@ -124,7 +124,7 @@ var (
 // deliverLetter calls the hook with a letter if it is still in the mailbox.
 func (h *hook) deliverLetter(it *item) (called bool, err error) {
 	s := h.service
-	release, err := s.sender.Acquire(h.line.Context())
+	release, err := s.sender.Acquire(h.line.Context(), h.agent)
 	if err != nil {
 		return false, err
 	}

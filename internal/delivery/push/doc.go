@@ -25,5 +25,6 @@
 //     Options.FlushEvery, and when the server stops: after a crash, the deliveries
 //     since then are repeated.
 //   - Hooks do not delay each other, except for the limit of Options.MaxConcurrent
-//     calls.
+//     calls, of which the hooks of a creator get a share.
+//   - A creator gets a share of Options.MaxActive hooks.
 package push

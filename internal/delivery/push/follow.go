@@ -5,6 +5,7 @@ import (
 
 	"koine/internal/systemgraph"
 	"koine/internal/tasks"
+	"koine/internal/throttle"
 	"koine/kg"
 )
 
@@ -146,7 +147,7 @@ func (s *Service) putHook(h *hook) {
 		s.hooks[h.config.Task] = map[string]*hook{}
 	}
 	s.hooks[h.config.Task][h.config.ID] = h
-	s.count++
+	s.active.Charge(throttle.OwnerFor(h.task.Creator), 1)
 }
 
 // dropHook stops and removes a hook if it exists. The caller holds s.mu.
@@ -156,7 +157,7 @@ func (s *Service) dropHook(task tasks.TaskID, id string) {
 		return
 	}
 	h.line.Stop()
-	s.count--
+	s.active.Release(throttle.OwnerFor(h.task.Creator), 1)
 	delete(s.hooks[task], id)
 	if len(s.hooks[task]) == 0 {
 		delete(s.hooks, task)

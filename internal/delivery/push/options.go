@@ -35,7 +35,8 @@ type Options struct {
 	// MayDeliver reports whether events may be delivered for the creator of their task now;
 	// nil allows all.
 	MayDeliver func(kg.AgentID) bool
-	// MaxActive is the maximum number of hooks of active tasks.
+	// MaxActive is the maximum number of hooks of active tasks. Those of one creator are at
+	// most half of the number that the others leave (throttle.Pool).
 	MaxActive int
 	// Pause is the delay after the first failed attempt. It doubles with each further
 	// one.

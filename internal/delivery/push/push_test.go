@@ -507,7 +507,7 @@ func TestSealed(t *testing.T) {
 }
 
 func TestBounds(t *testing.T) {
-	d := newDesk(t, push.Options{Options: delivery.Options{AllowPrivate: true}, MaxActive: push.MaxConfigs})
+	d := newDesk(t, push.Options{Options: delivery.Options{AllowPrivate: true}})
 	task := d.give()
 	base := "http://127.0.0.1:1/"
 	for _, row := range []struct {
@@ -540,19 +540,67 @@ func TestBounds(t *testing.T) {
 			}
 		})
 	}
-	for i := range push.MaxConfigs {
-		d.set(push.Config{Task: task.ID, ID: fmt.Sprint(i), URL: base})
-	}
-	// The bound of all is of those that are followed already.
-	for end := time.Now().Add(patience); ; time.Sleep(time.Millisecond) {
-		_, err := d.push.PrepareConfig(push.Config{URL: base})
-		if kg.CodeOf(err) == kg.CodeOverloaded {
-			break
-		}
+}
+
+// awaitActive waits until so many hooks run.
+func (d *desk) awaitActive(want int) {
+	d.t.Helper()
+	for end := time.Now().Add(patience); d.push.Active() != want; time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
-			t.Fatal("there is no bound")
+			d.t.Fatalf("%d hooks are active, want %d", d.push.Active(), want)
 		}
 	}
+}
+
+// The hooks of a creator are at most half of those that the others leave. Replacing one and
+// configurations of ended tasks are no further ones. What ended is free for others, and what
+// a restart finds goes on, also past the share.
+func TestShareOfHooks(t *testing.T) {
+	d := newDesk(t, push.Options{Options: delivery.Options{AllowPrivate: true}, MaxActive: 8, FlushEvery: time.Millisecond})
+	w := newWebhook(t, nil)
+	fill := func(by caller.Caller, task *tasks.Task, want int) {
+		t.Helper()
+		before := d.push.Active()
+		for i := range want {
+			_, err := d.push.Set(t.Context(), by, push.Config{Task: task.ID, ID: fmt.Sprint(i), URL: w.URL})
+			code(t, err, "")
+			d.awaitActive(before + i + 1)
+		}
+		_, err := d.push.Set(t.Context(), by, push.Config{Task: task.ID, ID: "more", URL: w.URL})
+		code(t, err, kg.CodeOverloaded)
+		if e := kg.AsError(err); e.Hint == "" || !strings.Contains(e.Message, "share of the 8") {
+			t.Errorf("%+v", e)
+		}
+	}
+	ended := d.give()
+	d.report(ended, tasks.Completed)
+	task, other := d.give(), d.giveAs(carol)
+	fill(alice, task, 4)
+	fill(carol, other, 2)
+	write, err := d.push.PrepareConfig(push.Config{URL: w.URL})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = d.tasks.Send(t.Context(), alice, tasks.SendRequest{To: bob.Principal.ID, Message: tasks.Message{Parts: []tasks.Part{tasks.TextPart("x")}}, WriteAlso: write})
+	code(t, err, kg.CodeOverloaded)
+	d.set(push.Config{Task: task.ID, ID: "0", URL: w.URL + "/replaced"})
+	d.set(push.Config{Task: ended.ID, URL: w.URL})
+	d.awaitActive(6)
+	d.close()
+	d.open(push.Options{Options: delivery.Options{AllowPrivate: true}, MaxActive: 2, FlushEvery: time.Millisecond})
+	if n := d.push.Active(); n != 6 {
+		t.Errorf("%d hooks after a restart", n)
+	}
+	_, err = d.push.Set(t.Context(), alice, push.Config{Task: task.ID, ID: "more", URL: w.URL})
+	code(t, err, kg.CodeOverloaded)
+	d.report(task, tasks.Completed)
+	w.expect(t, "COMPLETED", "COMPLETED", "COMPLETED", "COMPLETED")
+	d.awaitActive(2)
+	if err := d.tasks.Delete(t.Context(), carol, other.ID); err != nil {
+		t.Fatal(err)
+	}
+	d.awaitActive(0)
+	d.set(push.Config{Task: d.give().ID, URL: w.URL})
 }
 
 func TestConfigsOfATask(t *testing.T) {
@@ -674,11 +722,11 @@ func TestMaxPending(t *testing.T) {
 	w.expect(t, "COMPLETED")
 }
 
-// Of the hooks that are to be called, MaxConcurrent are called at a time, and the next one
-// when a call is over.
+// Of the hooks of a creator, half of MaxConcurrent are called at a time, and the next one
+// when a call is over. The hook of another creator does not wait for them.
 func TestMaxConcurrent(t *testing.T) {
 	const most, hooks = 2, 6
-	d := newDesk(t, push.Options{Options: delivery.Options{AllowPrivate: true, MaxConcurrent: most, Timeout: time.Hour}})
+	d := newDesk(t, push.Options{Options: delivery.Options{AllowPrivate: true, MaxConcurrent: 2 * most, Timeout: time.Hour}})
 	came, release := make(chan int32, hooks), make(chan struct{})
 	var now atomic.Int32
 	w := newWebhook(t, func(int, *http.Request) int {
@@ -711,6 +759,11 @@ func TestMaxConcurrent(t *testing.T) {
 	}
 	if n := len(came); n > 0 {
 		t.Errorf("%d calls more came while %d were under way", n, most)
+	}
+	quick := newWebhook(t, nil)
+	for range hooks {
+		d.report(d.giveAs(carol, push.Config{URL: quick.URL}), tasks.Completed)
+		quick.expect(t, "COMPLETED")
 	}
 	for range hooks - most {
 		release <- struct{}{}

@@ -29,7 +29,7 @@ func (h *hook) sendWithRetry(body []byte) error {
 // postOnce calls the hook once, unless the creator of the task is refused. The creator may
 // be suspended while the event waits for its slot.
 func (h *hook) postOnce(body []byte) error {
-	release, err := h.service.sender.Acquire(h.line.Context())
+	release, err := h.service.sender.Acquire(h.line.Context(), h.task.Creator)
 	if err != nil {
 		return err
 	}

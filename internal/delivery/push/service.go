@@ -12,6 +12,7 @@ import (
 	"koine/internal/delivery"
 	"koine/internal/systemgraph"
 	"koine/internal/tasks"
+	"koine/internal/throttle"
 	"koine/kg"
 )
 
@@ -23,16 +24,16 @@ type Service struct {
 	tasks   *tasks.Service
 	sender  *delivery.Sender
 	job     delivery.Job
+	active  *throttle.Pool // hooks, shared by the creators of their tasks
 
-	mu    sync.Mutex                        // guards the following
+	mu    sync.Mutex                        // guards hooks
 	hooks map[tasks.TaskID]map[string]*hook // of active tasks, by the id of the configuration
-	count int                               // number of hooks
 }
 
 // New returns a service.
 func New(o Options) *Service {
 	o = o.withDefaults()
-	s := &Service{options: o, sender: delivery.New(o.Options), hooks: map[tasks.TaskID]map[string]*hook{}}
+	s := &Service{options: o, sender: delivery.New(o.Options), active: throttle.NewPool(int64(o.MaxActive)), hooks: map[tasks.TaskID]map[string]*hook{}}
 	s.job = delivery.Job{Name: "push notifications", Logger: o.Logger, Watch: s.watchLog, Handle: s.handleEvent, Save: s.savePositions, SaveEvery: o.FlushEvery}
 	s.job.Init()
 	return s
@@ -106,12 +107,6 @@ func (s *Service) PrepareConfig(c Config) (func(tx *kg.Tx, t *tasks.Task) error,
 	if err != nil {
 		return nil, err
 	}
-	s.mu.Lock()
-	full := s.count >= s.options.MaxActive
-	s.mu.Unlock()
-	if full {
-		return nil, kg.Errorf(kg.CodeOverloaded, "server has %d active web hooks, which is the limit", s.options.MaxActive)
-	}
 	return func(tx *kg.Tx, t *tasks.Task) error {
 		config := c
 		if config.Task = t.ID; config.ID == "" {
@@ -125,8 +120,25 @@ func (s *Service) PrepareConfig(c Config) (func(tx *kg.Tx, t *tasks.Task) error,
 		if len(existing) >= MaxConfigs && !slices.Contains(existing, subject) {
 			return kg.Errorf(kg.CodeLimitExceeded, "task has %d push configurations, which is the limit", MaxConfigs).At("taskId")
 		}
+		if err := s.checkShare(t, config.ID); err != nil {
+			return err
+		}
 		return systemgraph.Write(tx, graph, subject, s.configRecord(&config, version.String(), t.Status.State.Ended()))
 	}, nil
+}
+
+// checkShare returns an error if a further hook exceeds the share of the task's creator.
+// Hooks count once they run: those of commits that are not followed yet are not among them.
+func (s *Service) checkShare(t *tasks.Task, id string) error {
+	s.mu.Lock()
+	replaces := s.hooks[t.ID][id] != nil
+	s.mu.Unlock()
+	if replaces || t.Status.State.Ended() || s.active.HasRoom(throttle.OwnerFor(t.Creator), 1) {
+		return nil
+	}
+	e := kg.Errorf(kg.CodeOverloaded, "agent has its share of the %d push configurations of active tasks on this server", s.options.MaxActive)
+	e.Hint = "Delete configurations that are no longer needed, or try again when their tasks have ended."
+	return e
 }
 
 // configSubjects lists the configurations of a task.
