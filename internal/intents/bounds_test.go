@@ -2,6 +2,8 @@ package intents_test
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -19,7 +21,7 @@ func TestBoundsOfRecords(t *testing.T) {
 	const most, listed = 3, 4
 	s.Close()
 	s.Service = intents.New(s.store, s.channels, intents.Bounded(intents.Impatient(intents.Options{Clock: s.now}), intents.Bounds{
-		Leases: most, Requests: most, ListedRequests: listed, Portfolios: most + 1, PortfolioIntents: most, IntentPortfolios: most, Counted: most,
+		Leases: most, Requests: most, CallerRequests: most + 1, ListedRequests: listed, Portfolios: most + 1, CreatorPortfolios: most + 2, PortfolioPageBytes: 1 << 20, PortfolioIntents: most, IntentPortfolios: most, Counted: most,
 	}))
 	if err := s.Start(t.Context()); err != nil {
 		t.Fatal(err)
@@ -123,6 +125,85 @@ func TestBoundsOfRecords(t *testing.T) {
 	}
 	if list, err := s.Portfolios().Intents(ctx, ann, portfolios[1].ID); err != nil || len(list) != most {
 		t.Errorf("MaxPortfolioIntents: %d are listed, want %d: %v", len(list), most, err)
+	}
+}
+
+// One caller cannot use up the portfolios of a server or the access requests of an intent: at its
+// share it is refused, and another caller is not.
+func TestSharesOfCallers(t *testing.T) {
+	s := serve(t)
+	const most = 2
+	s.Close()
+	s.Service = intents.New(s.store, s.channels, intents.Bounded(intents.Impatient(intents.Options{Clock: s.now}), intents.Bounds{
+		Leases: 9, Requests: 9, CallerRequests: most, ListedRequests: 9, Portfolios: 9, CreatorPortfolios: most, PortfolioPageBytes: 1 << 20, PortfolioIntents: 9, IntentPortfolios: 9, Counted: 9,
+	}))
+	if err := s.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	ctx, id := slowtest.Context(t), s.intent(t)
+	if _, err := s.Grant(ctx, as("ann"), id, scope.Grant{Agent: "agent://bob", Level: scope.Read}); err != nil {
+		t.Fatal(err)
+	}
+	for name, do := range map[string]func(by string, i int) error{
+		"MaxCreatorPortfolios": func(by string, i int) error {
+			_, err := s.Portfolios().Create(ctx, as(by), intents.Portfolio{Name: fmt.Sprint(by, i)})
+			return err
+		},
+		"MaxCallerRequests": func(by string, i int) error {
+			_, err := s.Requests().Create(ctx, as(by), intents.AccessRequest{Intent: id, Agent: kg.AgentID(fmt.Sprint(by, i)), Level: scope.Read})
+			return err
+		},
+	} {
+		for i := range most {
+			if err := do("bob", i); err != nil {
+				t.Fatalf("%s: %d of %d: %v", name, i+1, most, err)
+			}
+		}
+		err := do("bob", most)
+		wantCode(t, name, err, kg.CodeLimitExceeded)
+		if err != nil && kg.AsError(err).Hint == "" {
+			t.Errorf("%s: the error %q names no way out", name, err)
+		}
+		if err := do("ann", 0); err != nil {
+			t.Errorf("%s: another caller: %v", name, err)
+		}
+	}
+	if _, err := s.Requests().Create(ctx, as("bob"), intents.AccessRequest{Intent: id, Agent: "bob0", Level: scope.Read}); err != nil {
+		t.Errorf("MaxCallerRequests: a request that is pending, again: %v", err)
+	}
+}
+
+// A page of portfolios ends before the one with which it has too many bytes, and the next page
+// begins there; a page has at least one.
+func TestBytesOfPortfolios(t *testing.T) {
+	s := serve(t)
+	const most = 100
+	s.Close()
+	s.Service = intents.New(s.store, s.channels, intents.Bounded(intents.Impatient(intents.Options{Clock: s.now}), intents.Bounds{
+		Portfolios: 9, CreatorPortfolios: 9, PortfolioPageBytes: most, PortfolioIntents: 9, Counted: 9,
+	}))
+	if err := s.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	ctx := slowtest.Context(t)
+	for _, n := range []int{most / 2, most / 2, most/2 + 1, most + 1, most / 2, most/2 + 1} {
+		if _, err := s.Portfolios().Create(ctx, as("ann"), intents.Portfolio{Name: strings.Repeat("n", n)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var got []int
+	for after := ""; ; {
+		page, next, err := s.Portfolios().List(ctx, as("ann"), "", after, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got = append(got, len(page)); next == "" {
+			break
+		}
+		after = next
+	}
+	if want := []int{2, 1, 1, 1, 1}; !slices.Equal(got, want) {
+		t.Errorf("the pages have %v portfolios, want %v", got, want)
 	}
 }
 

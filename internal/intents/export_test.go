@@ -15,7 +15,9 @@ func Impatient(o Options) Options {
 }
 
 // Bounds are the bounds of a Service that a test reaches.
-type Bounds struct{ Leases, Requests, ListedRequests, Portfolios, PortfolioIntents, IntentPortfolios, Counted int }
+type Bounds struct {
+	Leases, Requests, CallerRequests, ListedRequests, Portfolios, CreatorPortfolios, PortfolioPageBytes, PortfolioIntents, IntentPortfolios, Counted int
+}
 
 // Bounded are options with other bounds.
 func Bounded(o Options, b Bounds) Options {

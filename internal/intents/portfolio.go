@@ -19,12 +19,14 @@ import (
 // Limits of portfolios.
 const (
 	MaxPortfolios         = 10_000 // of the server
+	MaxCreatorPortfolios  = 1000   // that an agent created
 	MaxPortfolioIntents   = 1000   // that are listed of a portfolio
 	MaxIntentPortfolios   = 100    // that an intent is in
 	MaxPortfolioBytes     = 64 << 10
 	MaxPortfolioNameRunes = 255
 	DefaultPortfolioPage  = 50
 	MaxPortfolioPage      = 200
+	MaxPortfolioPageBytes = 4 << 20 // texts and JSON of a page
 )
 
 // PortfolioStatus is the status of a portfolio, which its creator sets.
@@ -71,6 +73,11 @@ const (
 
 // Roles of intents in portfolios.
 var membershipRoles = []string{"primary", "member", "dependency"}
+
+// Size returns the bytes of the texts and the JSON of the portfolio.
+func (p *Portfolio) Size() int {
+	return len(p.Name) + len(p.Description) + len(p.Metadata) + len(p.Governance)
+}
 
 // Entity returns the portfolio as an entity of the graph.
 func (p *Portfolio) Entity() kg.Term { return kg.IRI(portfolioPrefix + p.ID) }
@@ -120,7 +127,7 @@ type Portfolios struct {
 // Create creates a portfolio of the acting agent. ID, Status, CreatedBy and the times are set
 // by the call.
 //
-// Errors: CodeInvalid; CodeLimitExceeded above MaxPortfolios.
+// Errors: CodeInvalid; CodeLimitExceeded above MaxPortfolios and MaxCreatorPortfolios.
 func (s *Portfolios) Create(ctx context.Context, by channels.Caller, d Portfolio) (*Portfolio, error) {
 	agent, err := by.ActingAgent()
 	if err != nil {
@@ -156,6 +163,9 @@ func (s *Portfolios) Create(ctx context.Context, by channels.Caller, d Portfolio
 		if n >= uint64(s.bounds.Portfolios) {
 			return kg.Errorf(kg.CodeLimitExceeded, "server has the maximum of %d portfolios", s.bounds.Portfolios)
 		}
+		if err := s.checkShare(tx, agent); err != nil {
+			return err
+		}
 		d.CreatedAt, d.UpdatedAt = tx.Time(), tx.Time()
 		return systemgraph.WriteOver(tx, PortfoliosGraph, d.Entity(), nil, d.toRecord())
 	})
@@ -163,6 +173,23 @@ func (s *Portfolios) Create(ctx context.Context, by channels.Caller, d Portfolio
 		return nil, err
 	}
 	return &d, nil
+}
+
+// checkShare returns an error if the agent created as many portfolios as it may. Portfolios are
+// kept for good, so one agent could leave none for the others.
+func (s *Portfolios) checkShare(tx *kg.Tx, agent kg.AgentID) error {
+	n, most := 0, s.bounds.CreatorPortfolios
+	for _, err := range tx.MatchOwn(kg.Pattern{Predicate: systemgraph.Property("portfolioCreatedBy"), Object: kg.IRI(string(agent)), Graph: PortfoliosGraph}) {
+		if err != nil {
+			return err
+		}
+		if n++; n == most {
+			e := kg.Errorf(kg.CodeLimitExceeded, "agent has created the maximum of %d portfolios", most)
+			e.Hint = "Add intents to one of these portfolios: a portfolio has any number of them."
+			return e
+		}
+	}
+	return nil
 }
 
 var errNoPortfolio = kg.Errorf(kg.CodeNotFound, "portfolio not found").At("portfolioId")
@@ -191,7 +218,8 @@ func readPortfolio(match systemgraph.Matcher, id string) (*Portfolio, error) {
 }
 
 // List returns up to n portfolios in order of creation that follow the portfolio after (""
-// for the first page), and the id after which the next page begins, "" after the last page.
+// for the first page), and the id after which the next page begins, "" after the last page. A
+// page ends before the portfolio with which it would have more than MaxPortfolioPageBytes.
 // creator, if set, excludes those of others.
 func (s *Portfolios) List(ctx context.Context, by channels.Caller, creator kg.AgentID, after string, n int) (page []*Portfolio, next string, err error) {
 	if n == 0 {
@@ -208,7 +236,7 @@ func (s *Portfolios) List(ctx context.Context, by channels.Caller, creator kg.Ag
 			return err
 		}
 		slices.SortFunc(subjects, func(a, b kg.Term) int { return strings.Compare(a.Value(), b.Value()) }) // UUIDs of version 7
-		from := 0
+		from, bytes := 0, 0
 		if after != "" {
 			from, _ = slices.BinarySearchFunc(subjects, portfolioPrefix+after+"\x00", func(t kg.Term, id string) int { return strings.Compare(t.Value(), id) })
 		}
@@ -221,7 +249,12 @@ func (s *Portfolios) List(ctx context.Context, by channels.Caller, creator kg.Ag
 			if err != nil {
 				return err
 			}
-			page = append(page, portfolioOf(subject, r))
+			p := portfolioOf(subject, r)
+			if bytes += p.Size(); bytes > s.bounds.PortfolioPageBytes && len(page) > 0 {
+				next = page[len(page)-1].ID
+				return nil
+			}
+			page = append(page, p)
 		}
 		return nil
 	})

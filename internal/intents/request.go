@@ -17,6 +17,7 @@ import (
 // Limits of access requests.
 const (
 	MaxRequests       = 1000 // of an intent that are pending
+	MaxCallerRequests = 100  // of these, made by one agent
 	MaxListedRequests = 2000
 	MaxRequestTexts   = 100  // capabilities of a request
 	MaxRequestReasons = 1024 // characters of a reason
@@ -108,8 +109,8 @@ type Requests struct {
 // that may not see the intent is told that there is none, and one that may ask for more.
 // Pending requests of the same agent for the same level are one.
 //
-// Errors: CodeInvalid; CodeLimitExceeded above MaxRequests; CodeScopeEnded; those of
-// channels.Scopes.Change.
+// Errors: CodeInvalid; CodeLimitExceeded above MaxRequests and MaxCallerRequests;
+// CodeScopeEnded; those of channels.Scopes.Change.
 func (s *Requests) Create(ctx context.Context, by channels.Caller, q AccessRequest) (*AccessRequest, error) {
 	agent, err := by.ActingAgent()
 	if err != nil {
@@ -150,11 +151,20 @@ func (s *Requests) Create(ctx context.Context, by channels.Caller, q AccessReque
 			return err
 		}
 		result = made
+		own := 0 // q.Agent is any id, so a reader could make all requests that an intent may have
 		for _, r := range waiting {
 			if r.Agent == made.Agent && r.Level == made.Level {
 				result = r
 				return nil
 			}
+			if r.RequestedBy == agent {
+				own++
+			}
+		}
+		if own >= s.bounds.CallerRequests {
+			e := kg.Errorf(kg.CodeLimitExceeded, "agent has made the maximum of %d access requests of an intent that are pending", s.bounds.CallerRequests)
+			e.Hint = "Wait until a manager of the intent decides on them."
+			return e
 		}
 		if len(waiting) >= s.bounds.Requests {
 			return kg.Errorf(kg.CodeLimitExceeded, "intent has the maximum of %d pending access requests", s.bounds.Requests)

@@ -27,10 +27,13 @@ type Options struct {
 
 // bounds are the numbers of records of each kind that a Service keeps and lists.
 type bounds struct {
-	Leases, Requests, ListedRequests, Portfolios, PortfolioIntents, IntentPortfolios, Counted int
+	Leases, Requests, CallerRequests, ListedRequests, Portfolios, CreatorPortfolios, PortfolioPageBytes, PortfolioIntents, IntentPortfolios, Counted int
 }
 
-var defaultBounds = &bounds{MaxLeases, MaxRequests, MaxListedRequests, MaxPortfolios, MaxPortfolioIntents, MaxIntentPortfolios, MaxCounted}
+var defaultBounds = &bounds{
+	Leases: MaxLeases, Requests: MaxRequests, CallerRequests: MaxCallerRequests, ListedRequests: MaxListedRequests, Portfolios: MaxPortfolios,
+	CreatorPortfolios: MaxCreatorPortfolios, PortfolioPageBytes: MaxPortfolioPageBytes, PortfolioIntents: MaxPortfolioIntents, IntentPortfolios: MaxIntentPortfolios, Counted: MaxCounted,
+}
 
 // Service manages intents. Its methods may be called concurrently.
 type Service struct {

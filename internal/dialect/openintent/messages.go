@@ -22,9 +22,9 @@ import (
 const (
 	// MaxListed is the number of messages of a list: as many as a channel keeps by default.
 	MaxListed = DefaultKeepMessages
-	// MaxListBytes bounds the payloads and metadata of a list. Without since, the newest
-	// messages are those listed, because ask() of the SDK looks for its response there;
-	// with since the oldest, so that the reader continues behind them.
+	// MaxListBytes bounds the payloads and metadata of a list, of portfolios too. Without
+	// since, the newest messages are those listed, because ask() of the SDK looks for its
+	// response there; with since the oldest, so that the reader continues behind them.
 	MaxListBytes = 4 << 20
 )
 

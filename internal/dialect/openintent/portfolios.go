@@ -86,19 +86,22 @@ func (h *Handler) createPortfolio(w http.ResponseWriter, r *http.Request, who ca
 	return http.StatusOK, portfolioOf(p), nil
 }
 
-// listPortfolios handles GET /portfolios.
+// listPortfolios handles GET /portfolios: the first MaxListed, of MaxListBytes at most.
 func (h *Handler) listPortfolios(_ http.ResponseWriter, r *http.Request, who caller.Caller) (int, any, error) {
 	creator := kg.AgentID("")
 	if name := r.URL.Query().Get("created_by"); name != "" {
 		creator = kg.CanonicalAgent(name)
 	}
-	out, after := []*wirePortfolio{}, ""
+	out, after, bytes := []*wirePortfolio{}, "", 0
 	for len(out) < MaxListed {
 		page, next, err := h.deps.Intents.Portfolios().List(r.Context(), channelCaller(who), creator, after, intents.MaxPortfolioPage)
 		if err != nil {
 			return 0, nil, err
 		}
 		for _, p := range page {
+			if bytes += p.Size(); bytes > MaxListBytes && len(out) > 0 {
+				return http.StatusOK, out, nil
+			}
 			out = append(out, portfolioOf(p))
 		}
 		if after = next; next == "" {
