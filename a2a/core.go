@@ -171,7 +171,7 @@ func (h *Handler) sendMessage(ctx context.Context, v version, c *call) (any, err
 		return v.Result(v.Message(sent.Answer, base.About{Context: p.Context})), nil
 	}
 	t := sent.Task
-	reading := tasks.ReadOptions{History: p.History, Artifacts: true}
+	reading := tasks.ReadOptions{History: p.History, Artifacts: true, Partial: true} // the message is sent
 	if p.Wait {
 		wait, cancel := context.WithTimeout(ctx, h.options.MaxSendWait)
 		defer cancel()
@@ -265,12 +265,6 @@ func (h *Handler) streamMessage(_ context.Context, v version, c *call) (*opening
 		return nil, err
 	}
 	by := c.caller
-	first := func(t *tasks.Task) *tasks.Task {
-		if p.History >= 0 {
-			t.History = t.History[max(len(t.History)-p.History, 0):]
-		}
-		return t
-	}
 	koine, order := h.subscriptionIn(&sending.Message)
 	if order != nil && p.Task == "" {
 		return &opening{ids: true, establish: func(ctx context.Context) (*feed, error) {
@@ -280,9 +274,10 @@ func (h *Handler) streamMessage(_ context.Context, v version, c *call) (*opening
 	return &opening{ids: true, establish: func(ctx context.Context) (*feed, error) {
 		// For an existing task the stream starts before the message is sent, so that it
 		// misses no event.
+		var before *tasks.Task
 		var st *tasks.Stream
 		if p.Task != "" {
-			if st, err = h.tasks.Follow(ctx, by, p.Task); err != nil {
+			if before, st, err = h.tasks.Follow(ctx, by, p.Task, tasks.ReadOptions{History: p.History, Artifacts: true, Partial: true}); err != nil {
 				return nil, err
 			}
 		}
@@ -296,12 +291,15 @@ func (h *Handler) streamMessage(_ context.Context, v version, c *call) (*opening
 		case sent.Answer != nil:
 			return answerFeed(v.Result(v.Message(sent.Answer, base.About{Context: p.Context}))), nil
 		case st != nil:
-			return h.taskFeed(v, first(st.Task), st), nil
+			return h.taskFeed(v, before, st), nil
 		}
 		if st, err = h.tasks.FollowFrom(ctx, by, sent.Task.ID, h.tasks.PositionAfter(sent.Task)); err != nil {
 			return nil, err
 		}
-		return h.taskFeed(v, first(sent.Task), st), nil
+		if p.History >= 0 {
+			sent.Task.History = sent.Task.History[max(len(sent.Task.History)-p.History, 0):]
+		}
+		return h.taskFeed(v, sent.Task, st), nil
 	}}, nil
 }
 
@@ -332,10 +330,10 @@ func (h *Handler) subscribeToTask(_ context.Context, v version, c *call) (*openi
 		if t.Status.State.Ended() {
 			return nil, kg.Errorf(kg.CodeTaskEnded, "the task has ended: it is %s", t.Status.State).At("id")
 		}
-		st, err := h.tasks.Follow(ctx, by, p.ID)
+		now, st, err := h.tasks.Follow(ctx, by, p.ID, tasks.ReadAll)
 		if err != nil {
 			return nil, err
 		}
-		return h.taskFeed(v, st.Task, st), nil
+		return h.taskFeed(v, now, st), nil
 	}}, nil
 }

@@ -22,13 +22,17 @@ func (h *Handler) taskFeed(v version, t *tasks.Task, st *tasks.Stream) *feed {
 }
 
 // taskResults yields the events that A2A defines. Each has its position, so that a
-// stream can resume after it.
+// stream can resume after it. The task is not held after it is sent.
 func (h *Handler) taskResults(v version, t *tasks.Task, st *tasks.Stream) iter.Seq2[result, error] {
 	return func(yield func(result, error) bool) {
 		of := st.About()
 		about := base.About{Task: of.ID, Context: of.Context}
-		if t != nil && !yield(result{v.Result(v.Task(t)), h.store.FormatPosition(st.Position())}, nil) {
-			return
+		if t != nil {
+			first := v.Result(v.Task(t))
+			t = nil
+			if !yield(result{first, h.store.FormatPosition(st.Position())}, nil) {
+				return
+			}
 		}
 		for e, err := range st.Events() {
 			var value any

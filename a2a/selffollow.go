@@ -47,7 +47,9 @@ type following struct {
 	handler *Handler
 	version version
 	by      caller.Caller
-	task    *tasks.Task
+	id      tasks.TaskID
+	context string
+	task    *tasks.Task   // until it is sent
 	changes *tasks.Stream // events of the task, to see its end
 	feed    *feed
 	cancel  context.CancelFunc // ends the feed
@@ -78,7 +80,7 @@ func (s self) followSubscription(ctx context.Context, h *Handler, v version, by 
 	if sent.Replayed { // the first stream has the events, this one follows the task
 		return h.taskFeed(v, sent.Task, changes), nil
 	}
-	f := &following{handler: h, version: v, by: by, task: sent.Task, changes: changes, end: make(chan ending, 1)}
+	f := &following{handler: h, version: v, by: by, id: sent.Task.ID, context: sent.Task.Context, task: sent.Task, changes: changes, end: make(chan ending, 1)}
 	if err := f.startFeed(ctx, s, o); err != nil {
 		failed := domainError(err)
 		r := tasks.Report{State: tasks.Failed, Failure: tasks.FailureFor(failed)}
@@ -99,7 +101,7 @@ func (s self) followSubscription(ctx context.Context, h *Handler, v version, by 
 
 // startFeed establishes the feed, and starts to wait for the end of the task.
 func (f *following) startFeed(ctx context.Context, s self, o *order) (err error) {
-	o.ofTask(f.task.ID)
+	o.ofTask(f.id)
 	ctx, cancel := context.WithCancel(ctx)
 	if f.feed, err = s.openSubscription(ctx, f.by, o.params); err != nil {
 		cancel()
@@ -135,8 +137,10 @@ func (s self) openSubscription(ctx context.Context, by caller.Caller, params map
 // yieldResults yields the task, the events, and the status that ends the task.
 func (f *following) yieldResults(ctx context.Context) iter.Seq2[result, error] {
 	return func(yield func(result, error) bool) {
-		v, about := f.version, base.About{Task: f.task.ID, Context: f.task.Context}
-		if !yield(result{v.Result(v.Task(f.task)), f.feed.start}, nil) {
+		v, about := f.version, base.About{Task: f.id, Context: f.context}
+		first := v.Result(v.Task(f.task))
+		f.task = nil // the stream lasts longer
+		if !yield(result{first, f.feed.start}, nil) {
 			return
 		}
 		var failed error
@@ -192,7 +196,7 @@ func (f *following) endTask(ctx context.Context, failed error) error {
 
 // reportTask reports on the task. It ignores an ended or deleted task.
 func (f *following) reportTask(ctx context.Context, r tasks.Report) error {
-	_, err := f.handler.tasks.Report(ctx, caller.Caller{Principal: kg.SystemPrincipal()}, f.task.ID, r)
+	_, err := f.handler.tasks.Report(ctx, caller.Caller{Principal: kg.SystemPrincipal()}, f.id, r)
 	if code := kg.CodeOf(err); code == kg.CodeTaskEnded || code == kg.CodeTaskNotFound {
 		return nil
 	}
@@ -220,7 +224,7 @@ func (f *following) closeAll() {
 		ctx, cancel := context.WithTimeout(context.Background(), closingTime)
 		defer cancel()
 		if err := f.reportTask(ctx, tasks.Report{State: tasks.Canceled, Message: f.lastMessage("The stream was closed")}); err != nil {
-			f.handler.log.Error("cannot cancel the task of a subscription", "task", f.task.ID, "error", err)
+			f.handler.log.Error("cannot cancel the task of a subscription", "task", f.id, "error", err)
 		}
 	}
 	f.changes.Close()

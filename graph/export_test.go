@@ -1,10 +1,14 @@
 package graph
 
 import (
+	"iter"
+
 	"github.com/vektah/gqlparser/v2/ast"
 
 	"koine/graph/internal/knowledge"
 	"koine/internal/operation"
+	"koine/internal/tasks"
+	"koine/kg"
 )
 
 // Bounds of what streams share.
@@ -29,4 +33,9 @@ func (e *Engine) KeptWith(query string) map[string]any {
 		return true
 	})
 	return kept
+}
+
+// TaskEvents yields the events of a subscription to a task.
+func TaskEvents(store *kg.Store, first *tasks.Task, st *tasks.Stream) iter.Seq2[operation.Event, error] {
+	return (&taskSource{ownSource: ownSource{store}, first: first, stream: st}).Events()
 }

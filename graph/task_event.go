@@ -16,6 +16,7 @@ import (
 type taskSource struct {
 	ownSource
 	stream       *tasks.Stream
+	first        *tasks.Task // the task at the start, until it is sent; nil if the stream resumes
 	sentPosition atomic.Pointer[kg.Position]
 	// current is the event being yielded. For the task itself it has none of
 	// the event's kinds set.
@@ -25,12 +26,13 @@ type taskSource struct {
 // Events yields the task, if that was requested, and then its events.
 func (s *taskSource) Events() iter.Seq2[operation.Event, error] {
 	return func(yield func(operation.Event, error) bool) {
-		if s.stream.Task != nil {
-			at, t := s.stream.Position(), s.stream.Task
+		if t := s.first; t != nil {
+			at := s.stream.Position()
 			s.current = tasks.Event{Position: at, Time: t.Updated, By: t.Creator, Version: t.Version}
 			if !yield(s.currentEvent(), nil) {
 				return
 			}
+			s.first = nil // the stream lasts longer
 			s.sentPosition.Store(&at)
 		}
 		for e, err := range s.stream.Events() {
@@ -73,7 +75,7 @@ type taskEvent struct {
 func (c *taskEvent) Write(w *writer, t *knowledge.EventWriter, e *operation.Event) error {
 	change := &TaskChange{record: &c.source.current, about: c.source.stream.About(), position: t.FormatPosition(e.Position)}
 	if change.Kind() == TaskChangeKindTask {
-		change.task = c.source.stream.Task
+		change.task = c.source.first
 	}
 	return w.Object(c.field.On(taskChangeObject), change)
 }
@@ -105,7 +107,7 @@ func (c *TaskChange) TaskID() string { return string(c.about.ID) }
 // Task is the task at the event, or in its present state.
 func (c *TaskChange) Task(ctx context.Context) (*Task, error) {
 	if c.task != nil {
-		return &Task{record: c.task, complete: true}, nil
+		return &Task{record: c.task, complete: !c.task.Partial}, nil
 	}
 	return taskIfAny(ctx, c.about.ID)
 }
@@ -148,7 +150,7 @@ func (*subscriptionRoot) TaskChanged(ctx context.Context, f *executor.Selected, 
 		s := &taskSource{ownSource: ownSource{o.store}}
 		switch start := o.start.Start; start {
 		case operation.DefaultStart, operation.Snapshot:
-			s.stream, err = service.Follow(o.streamCtx, by, tasks.TaskID(args.ID))
+			s.first, s.stream, err = service.Follow(o.streamCtx, by, tasks.TaskID(args.ID), tasks.ReadOptions{Artifacts: true, Partial: true})
 		default:
 			from := kg.Position{Epoch: o.store.Epoch(), Index: kg.EndOfCommit}
 			if start != operation.Earliest {

@@ -29,7 +29,7 @@ func (*mutationRoot) SendMessage(ctx context.Context, input SendMessageInput) (*
 	}
 	at := service.PositionAfter(sent.Task)
 	r.notePosition(at)
-	return &SendMessagePayload{Task: &Task{record: sent.Task, complete: true}, Replayed: sent.Replayed, Position: Position(r.engine.deps.Store.FormatPosition(at))}, nil
+	return &SendMessagePayload{Task: &Task{record: sent.Task, complete: !sent.Task.Partial}, Replayed: sent.Replayed, Position: Position(r.engine.deps.Store.FormatPosition(at))}, nil
 }
 
 // ReportTask answers Mutation.reportTask.
@@ -78,7 +78,7 @@ func (*mutationRoot) CancelTask(ctx context.Context, input CancelTaskInput) (*Ta
 		return nil, inInput(withFieldNames(err, map[string]string{"id": "taskId"}))
 	}
 	r.notePosition(service.PositionAfter(t))
-	return &TaskPayload{Task: &Task{record: t, complete: true}}, nil
+	return &TaskPayload{Task: &Task{record: t, complete: !t.Partial}}, nil
 }
 
 // DeleteTask answers Mutation.deleteTask.

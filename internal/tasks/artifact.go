@@ -192,7 +192,7 @@ func (e *edit) countArtifacts() (n int, err error) {
 }
 
 // artifactOf assembles an artifact from its chunks.
-func artifactOf(r systemgraph.Record) (*Artifact, error) {
+func artifactOf(r systemgraph.Record, m *meter) (*Artifact, error) {
 	a := &Artifact{
 		ID: r.Text(propKey), Name: r.Text(propName), Description: r.Text(propText), Metadata: r.JSON(propMetadata),
 		Complete: r[propComplete] != nil, number: r.Integer(propNumber),
@@ -206,6 +206,9 @@ func artifactOf(r systemgraph.Record) (*Artifact, error) {
 	for _, object := range r[propChunk] {
 		var c storedChunk
 		if err := json.Unmarshal([]byte(object.Value()), &c); err != nil {
+			return nil, err
+		}
+		if err := m.spendParts(len(c.Parts)); err != nil {
 			return nil, err
 		}
 		chunks = append(chunks, c)

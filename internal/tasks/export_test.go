@@ -45,3 +45,15 @@ func (s *Service) NoteDeparted(ctx context.Context) error { return s.noteDeparte
 
 // Places returns the number of tasks of workers that run or wait.
 func (s *Service) Places() int64 { return s.pool.places.InUse() }
+
+// BytesRead is Get, with the bytes that count for Options.MaxReadBytes in place of the task.
+func (s *Service) BytesRead(ctx context.Context, by caller.Caller, id TaskID, r ReadOptions) (int, error) {
+	snapshot, err := s.snapshot(ctx, by)
+	if err != nil {
+		return 0, err
+	}
+	defer snapshot.Close()
+	m := &meter{limit: s.options.MaxReadBytes}
+	_, err = readTask(snapshot, id, r, m)
+	return m.used, err
+}

@@ -14,8 +14,8 @@ import (
 // that it created or handles. Exactly one of Letter, Task and More is set.
 type FeedEvent struct {
 	Letter *Letter
-	// Task is the task as a commit left it, with its artifacts. Events are its events
-	// in that commit.
+	// Task is the task as a commit left it, with its artifacts up to Options.MaxFeedBytes; if
+	// it has ended, up to Options.MaxReadBytes. Events are its events in that commit.
 	Task   *Task
 	Events []Event
 	// Position is the position after this event: OpenFeedFrom resumes there. It is zero for
@@ -269,7 +269,8 @@ func (f *Feed) deliverNote(n *notification, yield func(FeedEvent, error) bool) b
 	return yield(FeedEvent{Task: t, Events: n.events, Position: n.at}, err) && err == nil
 }
 
-// taskAt returns a task as a commit left it, with its artifacts.
+// taskAt returns a task as a commit left it, with its artifacts as far as FeedEvent has them.
+// An artifact that grows by many chunks is not read again for each of them.
 func (f *Feed) taskAt(id TaskID, at kg.Revision) (*Task, error) {
 	snapshot, err := f.box.service.snapshotAt(f.box.ctx, f.box.by, at)
 	if kg.CodeOf(err) == kg.CodeRevisionGone {
@@ -279,5 +280,17 @@ func (f *Feed) taskAt(id TaskID, at kg.Revision) (*Task, error) {
 		return nil, err
 	}
 	defer snapshot.Close()
-	return readTask(snapshot, id, ReadOptions{Artifacts: true})
+	t, err := readHead(snapshot, id)
+	if err != nil {
+		return nil, err
+	}
+	spent := &meter{limit: f.box.service.options.MaxFeedBytes}
+	if t.Status.State.Ended() { // there is one such event of a task
+		spent.limit = f.box.service.options.MaxReadBytes
+	}
+	if t.Artifacts, err = readArtifacts(snapshot, t.Graph(), id, spent); spent.refused {
+		t.Partial = true
+		return t, nil
+	}
+	return t, err
 }

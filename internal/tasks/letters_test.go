@@ -306,7 +306,7 @@ func TestDeparture(t *testing.T) {
 	registered = false
 	round(2*time.Hour, tasks.Working, task.ID) // and nothing is noted any more
 	leave()
-	st, err := b.Follow(t.Context(), as(ann), task.ID)
+	_, st, err := b.Follow(t.Context(), as(ann), task.ID, tasks.ReadAll)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -334,7 +334,7 @@ func TestDepartureBefore(t *testing.T) {
 	b.stop()
 	b.o.LeaveGrace, b.o.Registered, b.o.Unregistered = time.Millisecond, func(kg.AgentID) bool { return false }, func() []kg.AgentID { return []kg.AgentID{eve, bot} }
 	b.start()
-	st, err := b.Follow(t.Context(), as(ann), task.ID)
+	_, st, err := b.Follow(t.Context(), as(ann), task.ID, tasks.ReadAll)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -24,8 +24,9 @@ type Query struct {
 	// ByStatus uses the time of the last status instead of the last change, in Since
 	// and in the order: later messages and artifacts do not count.
 	ByStatus bool
-	// First is the page size, clamped to 1…MaxPage; 0 is DefaultPage. After is the Next
-	// of the page before.
+	// First is the page size, clamped to 1…MaxPage; 0 is DefaultPage. A page ends before the
+	// task with which it would have more than Options.MaxReadBytes; if that is the first, its
+	// History and Artifacts are left out (Task.Partial). After is the Next of the page before.
 	First   int
 	After   string
 	Reading ReadOptions
@@ -89,12 +90,22 @@ func (s *Service) listAt(snapshot *kg.Snapshot, by caller.Caller, q Query) (*Pag
 		ranks = ranks[:first]
 		page.Next = page.Cursor(first - 1)
 	}
-	for _, p := range ranks {
+	spent := meter{limit: s.options.MaxReadBytes}
+	for i, p := range ranks {
 		entity, err := snapshot.Term(p.task)
 		if err != nil {
 			return nil, err
 		}
-		t, err := readTask(snapshot, IDOf(entity), q.Reading)
+		t, err := readTask(snapshot, IDOf(entity), q.Reading, &spent)
+		if over := spent.refused || err == nil && spent.used > spent.limit; over && i > 0 {
+			ranks = ranks[:i]
+			page.Next = page.Cursor(i - 1)
+			break
+		}
+		if spent.refused {
+			spent = meter{limit: s.options.MaxReadBytes}
+			t, err = readPartial(snapshot, IDOf(entity), &spent)
+		}
 		if err != nil {
 			return nil, err
 		}

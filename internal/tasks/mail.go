@@ -145,7 +145,7 @@ func (b *Mailbox) readLetter(subject kg.Term) (*Letter, error) {
 	if err != nil || r[propMail] == nil {
 		return nil, err
 	}
-	t, err := readTask(snapshot, id, ReadOptions{})
+	t, err := readHead(snapshot, id)
 	if err != nil {
 		return nil, err
 	}

@@ -71,7 +71,7 @@ func TestUnclaimedTasksExpire(t *testing.T) {
 	claimed := b.send(ann, tasks.SendRequest{})
 	b.report(claimed.ID, tasks.Report{State: tasks.Working})
 	task := b.send(ann, tasks.SendRequest{})
-	st, err := b.Follow(t.Context(), as(ann), task.ID)
+	_, st, err := b.Follow(t.Context(), as(ann), task.ID, tasks.ReadAll)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -25,17 +25,21 @@ const (
 	// its chunks.
 	DefaultMaxArtifactBytes = 64 << 20
 	ChunkOverhead           = 512
-	MaxFailureBytes         = 16 << 10
-	DefaultPage             = 50
-	MaxPage                 = 100
-	DefaultMaxListed        = 10_000
-	DefaultMaxWorking       = 64
-	DefaultMaxQueued        = 1024
-	DefaultLeaveGrace       = time.Minute
-	DefaultExpiry           = 24 * time.Hour
-	DefaultMaxCommits       = 10_000
-	maxExpired              = 1000 // tasks expired in one round
-	expiryPace              = 10 * time.Second
+	// DefaultMaxReadBytes bounds the content that is read of a task, and of all tasks of a page.
+	DefaultMaxReadBytes = 16 << 20
+	// DefaultMaxFeedBytes bounds a task that has not ended in an event of a feed.
+	DefaultMaxFeedBytes = 1 << 20
+	MaxFailureBytes     = 16 << 10
+	DefaultPage         = 50
+	MaxPage             = 100
+	DefaultMaxListed    = 10_000
+	DefaultMaxWorking   = 64
+	DefaultMaxQueued    = 1024
+	DefaultLeaveGrace   = time.Minute
+	DefaultExpiry       = 24 * time.Hour
+	DefaultMaxCommits   = 10_000
+	maxExpired          = 1000 // tasks expired in one round
+	expiryPace          = 10 * time.Second
 )
 
 // Options configures a Service. The zero Options is valid.
@@ -61,6 +65,12 @@ type Options struct {
 	// MaxArtifactBytes bounds the content of an artifact, counting ChunkOverhead for
 	// each chunk.
 	MaxArtifactBytes int
+	// MaxReadBytes bounds the stored bytes that are read of a task, or of all tasks of a page,
+	// counting PartOverhead for each message and part.
+	MaxReadBytes int
+	// MaxFeedBytes is MaxReadBytes for the events of a Feed about a task that has not ended,
+	// because each change of the task is such an event.
+	MaxFeedBytes int
 	// Expiry is how long a task waits for its handler to claim it.
 	Expiry time.Duration
 	// LeaveGrace is how long the tasks of an agent that deregistered wait for its
@@ -114,6 +124,8 @@ func (o Options) withDefaults() Options {
 	o.MaxQueued = cmp.Or(o.MaxQueued, DefaultMaxQueued)
 	o.MaxListed = cmp.Or(o.MaxListed, DefaultMaxListed)
 	o.MaxArtifactBytes = cmp.Or(o.MaxArtifactBytes, DefaultMaxArtifactBytes)
+	o.MaxReadBytes = cmp.Or(o.MaxReadBytes, DefaultMaxReadBytes)
+	o.MaxFeedBytes = cmp.Or(o.MaxFeedBytes, DefaultMaxFeedBytes)
 	o.Expiry = cmp.Or(o.Expiry, DefaultExpiry)
 	o.LeaveGrace = cmp.Or(o.LeaveGrace, DefaultLeaveGrace)
 	o.MaxCommits = cmp.Or(o.MaxCommits, DefaultMaxCommits)

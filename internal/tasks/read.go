@@ -17,21 +17,47 @@ type ReadOptions struct {
 	// History is the number of newest messages to read; negative for all.
 	History   int
 	Artifacts bool
+	// Partial leaves out messages and artifacts if the task has more than
+	// Options.MaxReadBytes with them (Task.Partial). Without it, that is an error.
+	Partial bool
 }
 
-// ReadAll selects all parts of a task.
-var ReadAll = ReadOptions{History: -1, Artifacts: true}
+// ReadAll selects all parts of a task. ReadFitting leaves them out if they are too large: it is
+// for the answer to a change that is made, and for notifications.
+var (
+	ReadAll     = ReadOptions{History: -1, Artifacts: true}
+	ReadFitting = ReadOptions{History: -1, Artifacts: true, Partial: true}
+)
 
 // Get reads a task.
 //
-// Errors: CodeTaskNotFound.
+// Errors: CodeTaskNotFound; CodeLimitExceeded above Options.MaxReadBytes, without r.Partial.
 func (s *Service) Get(ctx context.Context, by caller.Caller, id TaskID, r ReadOptions) (*Task, error) {
 	snapshot, err := s.snapshot(ctx, by)
 	if err != nil {
 		return nil, err
 	}
 	defer snapshot.Close()
-	return readTask(snapshot, id, r)
+	return s.readBounded(snapshot, id, r)
+}
+
+// readBounded reads a task within Options.MaxReadBytes.
+func (s *Service) readBounded(snapshot *kg.Snapshot, id TaskID, r ReadOptions) (*Task, error) {
+	m := &meter{limit: s.options.MaxReadBytes}
+	t, err := readTask(snapshot, id, r, m)
+	if m.refused && r.Partial {
+		return readPartial(snapshot, id, new(meter))
+	}
+	return t, err
+}
+
+// readPartial reads a task without its messages and artifacts, which are too large.
+func readPartial(s *kg.Snapshot, id TaskID, m *meter) (*Task, error) {
+	t, err := readTask(s, id, ReadOptions{}, m)
+	if err == nil {
+		t.Partial = true
+	}
+	return t, err
 }
 
 // Message reads one message of a task by its number, and the task without messages and
@@ -44,12 +70,12 @@ func (s *Service) Message(ctx context.Context, by caller.Caller, id TaskID, n in
 		return nil, nil, err
 	}
 	defer snapshot.Close()
-	t, err := readTask(snapshot, id, ReadOptions{})
+	t, err := readHead(snapshot, id)
 	if err != nil {
 		return nil, nil, err
 	}
 	graph := graphOf(t.Creator, t.Handler)
-	m, err := readMessage(snapshot, graph, id.messageEntity(n))
+	m, err := readMessage(snapshot, graph, id.messageEntity(n), new(meter))
 	if err == nil && m == nil {
 		err = errNoTask()
 	}
@@ -59,20 +85,20 @@ func (s *Service) Message(ctx context.Context, by caller.Caller, id TaskID, n in
 // Messages reads up to limit messages of a task, in order, after the one with the given
 // number.
 //
-// Errors: CodeTaskNotFound.
+// Errors: CodeTaskNotFound; CodeLimitExceeded above Options.MaxReadBytes.
 func (s *Service) Messages(ctx context.Context, by caller.Caller, id TaskID, after, limit int) (list []Message, err error) {
 	snapshot, err := s.snapshot(ctx, by)
 	if err != nil {
 		return nil, err
 	}
 	defer snapshot.Close()
-	t, err := readTask(snapshot, id, ReadOptions{})
+	t, err := readHead(snapshot, id)
 	if err != nil {
 		return nil, err
 	}
-	graph := graphOf(t.Creator, t.Handler)
+	graph, spent := graphOf(t.Creator, t.Handler), &meter{limit: s.options.MaxReadBytes}
 	for n := after + 1; n <= min(after+limit, t.Messages); n++ {
-		m, err := readMessage(snapshot, graph, id.messageEntity(n))
+		m, err := readMessage(snapshot, graph, id.messageEntity(n), spent)
 		if err != nil {
 			return nil, err
 		}
@@ -85,7 +111,8 @@ func (s *Service) Messages(ctx context.Context, by caller.Caller, id TaskID, aft
 
 // Artifact reads one artifact of a task.
 //
-// Errors: CodeTaskNotFound, also if the task has no such artifact.
+// Errors: CodeTaskNotFound, also if the task has no such artifact; CodeLimitExceeded above
+// Options.MaxReadBytes.
 func (s *Service) Artifact(ctx context.Context, by caller.Caller, task TaskID, id string) (*Artifact, error) {
 	snapshot, err := s.snapshot(ctx, by)
 	if err != nil {
@@ -96,7 +123,7 @@ func (s *Service) Artifact(ctx context.Context, by caller.Caller, task TaskID, i
 	if err != nil {
 		return nil, err
 	}
-	a, err := readArtifact(snapshot, graph, task.ArtifactEntity(id))
+	a, err := readArtifact(snapshot, graph, task.ArtifactEntity(id), &meter{limit: s.options.MaxReadBytes})
 	if err == nil && a.number == 0 {
 		err = errNoTask()
 	}
@@ -117,25 +144,34 @@ func (s *Service) snapshotAt(ctx context.Context, by caller.Caller, at kg.Revisi
 	return s.store.View(ctx, kg.View{Principal: by.Reader(agent), AllGraphs: true, At: at})
 }
 
-func readTask(s *kg.Snapshot, id TaskID, reading ReadOptions) (*Task, error) {
+// readHead reads a task without its messages and artifacts.
+func readHead(s *kg.Snapshot, id TaskID) (*Task, error) {
+	return readTask(s, id, ReadOptions{}, new(meter))
+}
+
+// readTask reads a task. m refuses messages and artifacts only: the rest of a task is counted,
+// and small.
+func readTask(s *kg.Snapshot, id TaskID, reading ReadOptions, m *meter) (*Task, error) {
 	graph, err := graphIn(s, id)
 	if err != nil {
 		return nil, err
 	}
-	r, err := systemgraph.Read(s.Match, graph, id.Entity())
+	var head meter
+	r, err := systemgraph.Read(head.counting(s.Match), graph, id.Entity())
 	if err != nil {
 		return nil, err
 	}
 	t := taskOf(id, r)
 	t.Revision = s.Revision()
-	if t.Status.Message, err = readStatusMessage(s, graph, t, r); err != nil {
+	if t.Status.Message, err = readStatusMessage(s, graph, t, r, &head); err != nil {
 		return nil, err
 	}
-	if t.History, err = readHistory(s, graph, t, r, reading.History); err != nil {
+	m.used += head.used
+	if t.History, err = readHistory(s, graph, t, r, reading.History, m); err != nil {
 		return nil, err
 	}
 	if reading.Artifacts {
-		t.Artifacts, err = readArtifacts(s, graph, id)
+		t.Artifacts, err = readArtifacts(s, graph, id, m)
 	}
 	return t, err
 }
@@ -176,31 +212,35 @@ func statusOf(r systemgraph.Record) (stored storedStatus) {
 	return stored
 }
 
-func readStatusMessage(s *kg.Snapshot, graph kg.Term, t *Task, r systemgraph.Record) (*Message, error) {
+func readStatusMessage(s *kg.Snapshot, graph kg.Term, t *Task, r systemgraph.Record, m *meter) (*Message, error) {
 	n := statusOf(r).Message
 	if n == 0 {
 		return nil, nil
 	}
-	return readMessage(s, graph, t.ID.messageEntity(n))
+	return readMessage(s, graph, t.ID.messageEntity(n), m)
 }
 
-func readMessage(s *kg.Snapshot, graph, subject kg.Term) (*Message, error) {
-	r, err := systemgraph.Read(s.Match, graph, subject)
+func readMessage(s *kg.Snapshot, graph, subject kg.Term, m *meter) (*Message, error) {
+	r, err := systemgraph.Read(m.counting(s.Match), graph, subject)
 	if err != nil {
 		return nil, err
 	}
-	return messageOf(r)
+	out, err := messageOf(r)
+	if err != nil || out == nil {
+		return nil, err
+	}
+	return out, m.spendParts(1 + len(out.Parts))
 }
 
 // readHistory reads the newest messages without that of the status, oldest first.
-func readHistory(s *kg.Snapshot, graph kg.Term, t *Task, r systemgraph.Record, limit int) ([]Message, error) {
+func readHistory(s *kg.Snapshot, graph kg.Term, t *Task, r systemgraph.Record, limit int, spent *meter) ([]Message, error) {
 	var out []Message
 	current := statusOf(r).Message
 	for n := t.Messages; n > 0 && (limit < 0 || len(out) < limit); n-- {
 		if n == current {
 			continue
 		}
-		m, err := readMessage(s, graph, t.ID.messageEntity(n))
+		m, err := readMessage(s, graph, t.ID.messageEntity(n), spent)
 		if err != nil {
 			return nil, err
 		}
@@ -212,7 +252,7 @@ func readHistory(s *kg.Snapshot, graph kg.Term, t *Task, r systemgraph.Record, l
 	return out, nil
 }
 
-func readArtifacts(s *kg.Snapshot, graph kg.Term, id TaskID) (out []Artifact, err error) {
+func readArtifacts(s *kg.Snapshot, graph kg.Term, id TaskID, m *meter) (out []Artifact, err error) {
 	for st, err := range s.Match(kg.Pattern{Predicate: systemgraph.Property(propTask), Object: id.Entity(), Graph: graph}) {
 		if err != nil {
 			return nil, err
@@ -220,7 +260,7 @@ func readArtifacts(s *kg.Snapshot, graph kg.Term, id TaskID) (out []Artifact, er
 		if !strings.HasPrefix(st.Subject.Value(), artifactPrefix) {
 			continue
 		}
-		a, err := readArtifact(s, graph, st.Subject)
+		a, err := readArtifact(s, graph, st.Subject, m)
 		if err != nil {
 			return nil, err
 		}
@@ -230,10 +270,10 @@ func readArtifacts(s *kg.Snapshot, graph kg.Term, id TaskID) (out []Artifact, er
 	return out, nil
 }
 
-func readArtifact(s *kg.Snapshot, graph, subject kg.Term) (*Artifact, error) {
-	r, err := systemgraph.Read(s.Match, graph, subject)
+func readArtifact(s *kg.Snapshot, graph, subject kg.Term, m *meter) (*Artifact, error) {
+	r, err := systemgraph.Read(m.counting(s.Match), graph, subject)
 	if err != nil {
 		return nil, err
 	}
-	return artifactOf(r)
+	return artifactOf(r, m)
 }

@@ -72,7 +72,8 @@ func (s *Service) Report(ctx context.Context, by caller.Caller, id TaskID, r Rep
 	return out.Task, nil
 }
 
-// SubmitReport is Report with a choice of the parts of the task to return.
+// SubmitReport is Report with a choice of the parts of the task to return. Those that are too
+// large to read are left out (Task.Partial), because the report is applied.
 func (s *Service) SubmitReport(ctx context.Context, by caller.Caller, id TaskID, r Report, reading ReadOptions) (*ReportReceipt, error) {
 	receipt, err := s.applyReport(ctx, by, id, r)
 	if err != nil {
@@ -87,7 +88,8 @@ func (s *Service) SubmitReport(ctx context.Context, by caller.Caller, id TaskID,
 	}
 	defer snapshot.Close()
 	out := &ReportReceipt{Replayed: receipt.Replayed}
-	if out.Task, err = readTask(snapshot, id, reading); err != nil {
+	reading.Partial = true
+	if out.Task, err = s.readBounded(snapshot, id, reading); err != nil {
 		return nil, err
 	}
 	for i := range r.Artifacts {
@@ -399,5 +401,5 @@ func (s *Service) CancelFor(ctx context.Context, by caller.Caller, id TaskID, wh
 		return nil, err
 	}
 	s.pool.cancelJobs(id)
-	return s.Get(ctx, by, id, ReadAll)
+	return s.Get(ctx, by, id, ReadFitting)
 }

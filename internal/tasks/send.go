@@ -191,7 +191,7 @@ func (s *Service) writeMessage(ctx context.Context, by caller.Caller, agent kg.A
 		created.Revision = at
 		return &SendResult{Task: created, Number: number}, nil
 	}
-	t, err := s.Get(ctx, by, id, ReadAll)
+	t, err := s.Get(ctx, by, id, ReadFitting)
 	return &SendResult{Task: t, Number: number, Replayed: replayed}, err
 }
 

@@ -28,9 +28,6 @@ func (e *Event) Last() bool { return e.Status != nil && e.Status.State.Ended() }
 
 // Stream follows a task. Close it when done.
 type Stream struct {
-	// Task is the task at the start of the stream; nil if the stream resumes from a
-	// position.
-	Task    *Task
 	about   *Task
 	id      TaskID
 	graph   kg.Term
@@ -39,21 +36,22 @@ type Stream struct {
 	watcher *kg.Watcher
 }
 
-// Follow streams the events of a task from the present on.
+// Follow returns a task as it is now, and streams its events from then on. The stream lasts
+// longer than the task is needed, and does not hold it.
 //
-// Errors: CodeTaskNotFound; those of kg.Store.Watch.
-func (s *Service) Follow(ctx context.Context, by caller.Caller, id TaskID) (*Stream, error) {
+// Errors: those of Get; those of kg.Store.Watch.
+func (s *Service) Follow(ctx context.Context, by caller.Caller, id TaskID, r ReadOptions) (*Task, *Stream, error) {
 	snapshot, err := s.snapshot(ctx, by)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	defer snapshot.Close()
-	t, err := readTask(snapshot, id, ReadAll)
+	t, err := s.readBounded(snapshot, id, r)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	st := &Stream{Task: t, id: id, after: snapshot.Position()}
-	return st, s.startStream(ctx, snapshot, st, st.after)
+	st := &Stream{id: id, after: snapshot.Position()}
+	return t, st, s.startStream(ctx, snapshot, st, st.after)
 }
 
 // FollowFrom streams the events of a task after a position: that of one of its events,
@@ -75,13 +73,14 @@ func (s *Service) FollowFrom(ctx context.Context, by caller.Caller, id TaskID, a
 	return st, s.startStream(ctx, snapshot, st, from)
 }
 
-// followKnown streams the events after the version that the caller has read.
+// followKnown streams the events after the version that the caller has read. The stream does
+// not hold the task.
 func (s *Service) followKnown(ctx context.Context, by caller.Caller, t *Task) (*Stream, error) {
 	agent, err := by.Agent()
 	if err != nil {
 		return nil, err
 	}
-	st := &Stream{about: t, id: t.ID, graph: t.Graph(), after: s.PositionAfter(t)}
+	st := &Stream{id: t.ID, graph: t.Graph(), after: s.PositionAfter(t)}
 	return st, s.watchVersion(ctx, by.Reader(agent), st, st.after)
 }
 
@@ -207,12 +206,13 @@ func (st *Stream) AtEnd() bool { return st.atEnd }
 //
 // Errors: those of Get; the context's, except for its deadline.
 func (s *Service) Wait(ctx context.Context, by caller.Caller, t *Task, r ReadOptions) (*Task, error) {
+	id := t.ID // t is not held while waiting
 	if !t.Status.State.Settled() {
 		if err := s.waitSettled(ctx, by, t); err != nil && ctx.Err() != context.DeadlineExceeded {
 			return nil, err
 		}
 	}
-	return s.Get(context.WithoutCancel(ctx), by, t.ID, r)
+	return s.Get(context.WithoutCancel(ctx), by, id, r)
 }
 
 func (s *Service) waitSettled(ctx context.Context, by caller.Caller, t *Task) error {

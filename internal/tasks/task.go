@@ -23,7 +23,9 @@ type Task struct {
 	Messages  int
 	History   []Message
 	Artifacts []Artifact // nil if not requested
-	Metadata  json.RawMessage
+	// Partial reports that History and Artifacts were left out, because they are too large.
+	Partial  bool
+	Metadata json.RawMessage
 	// Parent is the task that this one is a part of, User the user it is done for; ""
 	// if not given.
 	Parent TaskID

@@ -201,7 +201,10 @@ func TestWhoSeesATask(t *testing.T) {
 			_, err := b.Report(t.Context(), by, id, tasks.Report{State: tasks.Working})
 			return err
 		},
-		"follow": func(by caller.Caller, id tasks.TaskID) error { _, err := b.Follow(t.Context(), by, id); return err },
+		"follow": func(by caller.Caller, id tasks.TaskID) error {
+			_, _, err := b.Follow(t.Context(), by, id, tasks.ReadAll)
+			return err
+		},
 		"send": func(by caller.Caller, id tasks.TaskID) error {
 			_, err := b.Send(t.Context(), by, tasks.SendRequest{Task: id, Message: tasks.Message{Parts: []tasks.Part{tasks.TextPart("x")}}})
 			return err
@@ -333,7 +336,7 @@ func TestStreamGoesOnBehindAnyEvent(t *testing.T) {
 func TestStreamOfADeletedTask(t *testing.T) {
 	b := open(t, tasks.Options{}, nil)
 	task := b.send(ann, tasks.SendRequest{})
-	st, err := b.Follow(t.Context(), as(bot), task.ID)
+	_, st, err := b.Follow(t.Context(), as(bot), task.ID, tasks.ReadAll)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -487,13 +490,13 @@ func TestWorkers(t *testing.T) {
 	}
 	until := func(id tasks.TaskID, done func(tasks.State) bool) *tasks.Task {
 		t.Helper()
-		st, err := b.Follow(t.Context(), as(ann), id)
+		now, st, err := b.Follow(t.Context(), as(ann), id, tasks.ReadAll)
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer st.Close()
-		if done(st.Task.Status.State) {
-			return st.Task
+		if done(now.Status.State) {
+			return now
 		}
 		for e, err := range st.Events() {
 			if err != nil {

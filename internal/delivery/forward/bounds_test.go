@@ -198,6 +198,34 @@ func TestLargeArtifacts(t *testing.T) {
 	}
 }
 
+// An artifact that is too large to be compared with the one of an answer is replaced by it.
+func TestArtifactsTooLargeToCompare(t *testing.T) {
+	f, s := newOffice(t, local()), newServer(t)
+	answer := func(state, parts string) {
+		s.setFront(answering(200, "application/json", `{"jsonrpc":"2.0","id":1,"result":{"task":{"id":"t","contextId":"c","status":{"state":"`+state+`"},"artifacts":[{"artifactId":"a","parts":[`+parts+`]}]}}}`))
+	}
+	f.set(s.URL+"/rpc", rpc1, true)
+	answer("TASK_STATE_INPUT_REQUIRED", `{"text":"one"}`)
+	id := f.send(bob, "x")
+	f.becomes(id, tasks.InputRequired)
+	reopen := func(most int) {
+		f.close()
+		f.most = most
+		f.open(local())
+	}
+	reopen(1)
+	answer("TASK_STATE_COMPLETED", `{"text":"one"},{"text":"two"}`)
+	f.send(bob, "y", id)
+	f.eventually("the task has ended", func() bool {
+		now, err := f.tasks.Get(t.Context(), alice, id, tasks.ReadOptions{})
+		return err == nil && now.Status.State.Ended()
+	})
+	reopen(0)
+	if done := f.becomes(id, tasks.Completed); len(done.Artifacts) != 1 || textOf(done.Artifacts[0].Parts) != "one|two" {
+		t.Errorf("artifacts %+v", done.Artifacts)
+	}
+}
+
 // Only the agent, those who may act for it and administrators see and set an upstream; others
 // learn nothing, not even that the agent is there.
 func TestOutsiders(t *testing.T) {

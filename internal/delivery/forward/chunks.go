@@ -8,6 +8,7 @@ import (
 
 	"koine/internal/plainjson"
 	"koine/internal/tasks"
+	"koine/kg"
 )
 
 // contextAt returns the id of a task's context for upstreams that have given none: always
@@ -20,19 +21,16 @@ func contextAt(t *tasks.Task) string {
 // chunksOf returns the chunks to report for an answer. Those of a snapshot are the parts that
 // the task does not have yet.
 func (t *turn) chunksOf(a *Answer, ended bool) (out []tasks.Chunk, err error) {
-	var have []tasks.Artifact
-	if a.Whole && len(a.Chunks) > 0 {
-		now, err := t.service.tasks.Get(t.upstream.ctx, systemCaller, t.item.Task, tasks.ReadOptions{Artifacts: true})
-		if err != nil {
-			return nil, err
-		}
-		have = now.Artifacts
-	}
 	for i := range a.Chunks {
 		c := a.Chunks[i]
 		if a.Whole {
 			c.Complete = ended
-			if !missing(&c, have) {
+			have, err := t.service.tasks.Artifact(t.upstream.ctx, systemCaller, t.item.Task, c.ID)
+			switch code := kg.CodeOf(err); {
+			case code == kg.CodeTaskNotFound || code == kg.CodeLimitExceeded: // not there, or larger than any answer
+			case err != nil:
+				return nil, err
+			case !missing(&c, have):
 				continue
 			}
 		}
@@ -41,21 +39,15 @@ func (t *turn) chunksOf(a *Answer, ended bool) (out []tasks.Chunk, err error) {
 	return out, nil
 }
 
-// missing reduces an artifact to the parts that are not there yet, and reports whether there
-// are any.
-func missing(c *tasks.Chunk, have []tasks.Artifact) bool {
-	for i := range have {
-		h := &have[i]
-		if h.ID != c.ID {
-			continue
-		}
-		if h.Name != c.Name || h.Description != c.Description || len(h.Parts) > len(c.Parts) || !bytes.Equal(plainjson.MustEncode(h.Parts), plainjson.MustEncode(c.Parts[:len(h.Parts)])) {
-			return true // it was replaced
-		}
-		c.Append, c.Parts = true, c.Parts[len(h.Parts):]
-		return len(c.Parts) > 0
+// missing reduces an artifact to the parts that the task does not have yet, and reports whether
+// there are any.
+func missing(c *tasks.Chunk, have *tasks.Artifact) bool {
+	n := len(have.Parts)
+	if have.Name != c.Name || have.Description != c.Description || n > len(c.Parts) || !bytes.Equal(plainjson.MustEncode(have.Parts), plainjson.MustEncode(c.Parts[:n])) {
+		return true // it was replaced
 	}
-	return true
+	c.Append, c.Parts = true, c.Parts[n:]
+	return len(c.Parts) > 0
 }
 
 // split divides a chunk by the bounds of one.

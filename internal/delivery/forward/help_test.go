@@ -49,6 +49,7 @@ type office struct {
 	agents  *agents.Directory
 	forward *forward.Service
 	shut    atomic.Bool // no message may be forwarded
+	most    int         // bytes that are read of a task
 }
 
 func newOffice(t *testing.T, o forward.Options) *office {
@@ -81,7 +82,7 @@ func (f *office) open(o forward.Options) {
 	if f.store, err = kg.Open(f.dir, kg.Options{ReserveBytes: 1, Governor: kg.Governor{Access: tasks.NewGuard(kg.AllowAll{})}}); err != nil {
 		f.t.Fatal(err)
 	}
-	f.tasks = tasks.New(tasks.Options{Known: func(id kg.AgentID) bool { return id != alice.Principal.ID }})
+	f.tasks = tasks.New(tasks.Options{MaxReadBytes: f.most, Known: func(id kg.AgentID) bool { return id != alice.Principal.ID }})
 	if err := f.tasks.Load(f.t.Context(), f.store); err != nil {
 		f.t.Fatal(err)
 	}

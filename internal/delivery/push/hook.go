@@ -125,7 +125,7 @@ func (h *hook) deliveredPosition() kg.Position {
 func (h *hook) deliverEvent(e *tasks.Event, whole bool) (err error) {
 	t := h.task
 	if whole {
-		if t, err = h.service.tasks.Get(h.line.Context(), systemCaller(), t.ID, tasks.ReadAll); err != nil {
+		if t, err = h.service.tasks.Get(h.line.Context(), systemCaller(), t.ID, tasks.ReadFitting); err != nil {
 			return err
 		}
 	}
@@ -134,7 +134,7 @@ func (h *hook) deliverEvent(e *tasks.Event, whole bool) (err error) {
 
 // deliverState delivers the present task in place of the events since a commit.
 func (h *hook) deliverState(kg.Revision) error {
-	t, err := h.service.tasks.Get(h.line.Context(), systemCaller(), h.task.ID, tasks.ReadAll)
+	t, err := h.service.tasks.Get(h.line.Context(), systemCaller(), h.task.ID, tasks.ReadFitting)
 	if err != nil {
 		return err
 	}

@@ -41,6 +41,7 @@ type desk struct {
 	store *kg.Store
 	tasks *tasks.Service
 	push  *push.Service
+	most  int // bytes that are read of a task
 }
 
 // body is the state or the artifact.
@@ -78,7 +79,7 @@ func (d *desk) open(o push.Options) {
 	if d.store, err = kg.Open(d.dir, kg.Options{ReserveBytes: 1, Governor: kg.Governor{Access: push.NewGuard(tasks.NewGuard(kg.AllowAll{}))}}); err != nil {
 		d.t.Fatal(err)
 	}
-	d.tasks = tasks.New(tasks.Options{Known: func(id kg.AgentID) bool { return id == bob.Principal.ID }, DeleteTx: push.Forget})
+	d.tasks = tasks.New(tasks.Options{MaxReadBytes: d.most, Known: func(id kg.AgentID) bool { return id == bob.Principal.ID }, DeleteTx: push.Forget})
 	if err := d.tasks.Load(d.t.Context(), d.store); err != nil {
 		d.t.Fatal(err)
 	}
@@ -238,6 +239,19 @@ func TestSetWithTheMessage(t *testing.T) {
 	w.expect(t, "WORKING with 2")
 	d.report(task, tasks.Completed)
 	w.expect(t, "COMPLETED with 2")
+}
+
+// A task that is too large is delivered without its artifacts.
+func TestLargeTasksAreDelivered(t *testing.T) {
+	d, w := newDesk(t, open()), newWebhook(t, nil)
+	d.close()
+	d.most = 1
+	d.open(open())
+	task := d.give(push.Config{URL: w.URL, Form: "whole"})
+	d.report(task, tasks.Working, "a")
+	w.expect(t, "WORKING with 0")
+	d.report(task, tasks.Completed)
+	w.expect(t, "COMPLETED with 0")
 }
 
 // A transient failure is retried, in order; a permanent refusal, and an event that fails

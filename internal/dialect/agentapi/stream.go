@@ -54,7 +54,11 @@ func (h *Handler) streamMessage(w http.ResponseWriter, r *http.Request, who call
 		return e
 	}
 	return h.serveEvents(w, r, who, func(ctx context.Context) (*opened, error) {
-		first, again, st, err := h.sendAndFollow(ctx, who, s)
+		read := reading
+		if after != nil {
+			read = tasks.ReadOptions{} // the client has the parts
+		}
+		first, again, st, err := h.sendAndFollow(ctx, who, s, read)
 		if err != nil {
 			return nil, err
 		}
@@ -89,11 +93,11 @@ func (h *Handler) followTask(w http.ResponseWriter, r *http.Request, who caller.
 		if after != nil {
 			return h.eventsBehind(ctx, who, id, *after)
 		}
-		st, err := h.deps.Tasks.Follow(ctx, who, id)
+		first, st, err := h.deps.Tasks.Follow(ctx, who, id, reading)
 		if err != nil {
 			return nil, err
 		}
-		return h.taskEvents(st.Task, true, st), nil
+		return h.taskEvents(first, true, st), nil
 	})
 }
 
@@ -143,25 +147,29 @@ func (h *Handler) serveEvents(w http.ResponseWriter, r *http.Request, who caller
 }
 
 // sendAndFollow sends the message and starts the stream before any event of the task. again
-// reports that the message was sent before; first is the present task then.
-func (h *Handler) sendAndFollow(ctx context.Context, who caller.Caller, s tasks.SendRequest) (first *tasks.Task, again bool, st *tasks.Stream, err error) {
+// reports that the message was sent before; first is the present task then, with the parts that
+// read selects.
+func (h *Handler) sendAndFollow(ctx context.Context, who caller.Caller, s tasks.SendRequest, read tasks.ReadOptions) (first *tasks.Task, again bool, st *tasks.Stream, err error) {
 	if s.Task != "" {
-		if st, err = h.deps.Tasks.Follow(ctx, who, s.Task); err != nil {
+		if first, st, err = h.deps.Tasks.Follow(ctx, who, s.Task, tasks.ReadOptions{}); err != nil {
 			return nil, false, nil, err
 		}
-		sent, err := h.sendToTask(ctx, who, s)
-		if err != nil {
-			st.Close()
-			return nil, false, nil, err
-		}
-		return st.Task, sent.Replayed, st, nil
 	}
 	sent, err := h.sendToTask(ctx, who, s)
-	if err != nil {
+	if st != nil && (err != nil || sent.Replayed) {
+		st.Close()
+	}
+	switch {
+	case err != nil:
 		return nil, false, nil, err
+	case sent.Replayed:
+		first, st, err = h.deps.Tasks.Follow(ctx, who, sent.Task.ID, read)
+		return first, true, st, err
+	case st != nil:
+		return first, false, st, nil
 	}
 	st, err = h.deps.Tasks.FollowFrom(ctx, who, sent.Task.ID, h.deps.Tasks.PositionAfter(sent.Task))
-	return sent.Task, sent.Replayed, st, err
+	return sent.Task, false, st, err
 }
 
 // reportEnd reports the end of a stream or socket to the operator, unless the client caused it.
@@ -201,20 +209,10 @@ func (h *Handler) endOf(who caller.Caller, reason error) *wireError {
 func (h *Handler) taskEvents(first *tasks.Task, again bool, st *tasks.Stream) *opened {
 	return &opened{stream: st, events: func(yield func(sse.Event, error) bool) {
 		t := &eventWriter{handler: h, yield: yield}
-		behind := h.deps.Tasks.PositionAfter(first)
-		t.writeEvent(eventUpdate, update{Type: "status", State: states[first.Status.State], TaskID: first.ID}, behind)
-		if again {
-			for i := range first.Artifacts {
-				t.writeParts(first.Artifacts[i].ID, first.Artifacts[i].Parts, behind)
-			}
-			if m := first.Status.Message; m != nil && m.Role == tasks.Agent {
-				t.writeParts(statusArtifactID(first.ID, m.ID), m.Parts, behind)
-			}
-			if first.Status.State.Ended() {
-				t.writeStatus(first.ID, &first.Status, first.Failure, behind)
-			}
-		}
-		t.followTask(first.ID, st)
+		id := first.ID
+		t.writeState(first, again)
+		first = nil // the stream lasts longer
+		t.followTask(id, st)
 	}}
 }
 
@@ -249,6 +247,24 @@ func (t *eventWriter) followTask(id tasks.TaskID, st *tasks.Stream) {
 		if t.writeTaskEvent(id, &e); t.ended {
 			return
 		}
+	}
+}
+
+// writeState writes the state of a task; with its parts, and its end, if again is set.
+func (t *eventWriter) writeState(first *tasks.Task, again bool) {
+	behind := t.handler.deps.Tasks.PositionAfter(first)
+	t.writeEvent(eventUpdate, update{Type: "status", State: states[first.Status.State], TaskID: first.ID}, behind)
+	if !again {
+		return
+	}
+	for i := range first.Artifacts {
+		t.writeParts(first.Artifacts[i].ID, first.Artifacts[i].Parts, behind)
+	}
+	if m := first.Status.Message; m != nil && m.Role == tasks.Agent {
+		t.writeParts(statusArtifactID(first.ID, m.ID), m.Parts, behind)
+	}
+	if first.Status.State.Ended() {
+		t.writeStatus(first.ID, &first.Status, first.Failure, behind)
 	}
 }
 

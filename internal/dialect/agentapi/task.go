@@ -19,7 +19,7 @@ type task struct {
 	ParentID  tasks.TaskID    `json:"parentId,omitempty"`
 	UserID    string          `json:"userId,omitempty"`
 	Error     *wireError      `json:"error,omitempty"`
-	Artifacts []artifact      `json:"artifacts"`
+	Artifacts []artifact      `json:"artifacts,omitzero"` // absent if they are too large
 	Metadata  json.RawMessage `json:"metadata,omitempty"`
 }
 
@@ -29,6 +29,10 @@ func writeTask(t *tasks.Task) (*task, error) {
 	out := &task{
 		ID: t.ID, AgentID: bareID(t.Handler), State: states[t.Status.State], CreatedAt: formatTime(t.Created), UpdatedAt: formatTime(t.Updated),
 		ParentID: t.Parent, UserID: t.User, Error: failureOf(t), Artifacts: []artifact{}, Metadata: t.Metadata,
+	}
+	if t.Partial {
+		out.Artifacts = nil
+		return out, nil
 	}
 	for i := range t.Artifacts {
 		a, err := writeArtifact(&t.Artifacts[i])
