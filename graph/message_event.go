@@ -50,7 +50,7 @@ func (s *messageSource) Events() iter.Seq2[operation.Event, error] {
 				s.sentPosition.Store(&d.Position)
 				continue
 			}
-			if !yield(operation.Event{Changes: s.changes.of(d.Message, d.Position), Position: d.Position}, nil) {
+			if !yield(operation.Event{Changes: s.changes.changesOf(d.Message, d.Position), Position: d.Position}, nil) {
 				return
 			}
 			s.sentPosition.Store(&d.Position)
@@ -84,8 +84,8 @@ func newMessageChanges() *messageChanges {
 	return &messageChanges{recent.New[sentMessage, []kg.Event](sharedChanges)}
 }
 
-// of returns the changes of an event, which must not be changed.
-func (c *messageChanges) of(m *message.Message, at kg.Position) []kg.Event {
+// changesOf returns the changes of an event, which must not be changed.
+func (c *messageChanges) changesOf(m *message.Message, at kg.Position) []kg.Event {
 	key := sentMessage{m, at}
 	changes, ok := c.last.Find(uint64(at.Revision), key)
 	if ok {

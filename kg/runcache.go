@@ -64,9 +64,9 @@ func (c *runCache) lookUp(key runKey, touched Revision) *cachedRun {
 	return at.Value.(*cachedRun)
 }
 
-// begin returns an empty run to be filled by a walk, which must call end. It returns nil if
+// beginRun returns an empty run to be filled by a walk, which must call endRun. It returns nil if
 // another walk reads this run already.
-func (c *runCache) begin(key runKey, name ID, touched Revision) *cachedRun {
+func (c *runCache) beginRun(key runKey, name ID, touched Revision) *cachedRun {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if _, is := c.building[key]; is {
@@ -76,9 +76,9 @@ func (c *runCache) begin(key runKey, name ID, touched Revision) *cachedRun {
 	return &cachedRun{key: key, name: name, touched: touched}
 }
 
-// reserve reserves the present size of a run that is being read. It returns false if the runs that
+// reserveSize reserves the present size of a run that is being read. It returns false if the runs that
 // are being read need too much.
-func (c *runCache) reserve(r *cachedRun) bool {
+func (c *runCache) reserveSize(r *cachedRun) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	more := r.size() - r.reserved
@@ -91,10 +91,10 @@ func (c *runCache) reserve(r *cachedRun) bool {
 	return true
 }
 
-// end ends a walk that began a run. A complete run is added in the place of an older one, unless it
+// endRun ends a walk that began a run. A complete run is added in the place of an older one, unless it
 // is too large.
-func (c *runCache) end(r *cachedRun, complete bool) {
-	fits := complete && c.reserve(r)
+func (c *runCache) endRun(r *cachedRun, complete bool) {
+	fits := complete && c.reserveSize(r)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.building, r.key)
@@ -107,7 +107,7 @@ func (c *runCache) end(r *cachedRun, complete bool) {
 		if had.Value.(*cachedRun).touched >= r.touched {
 			return
 		}
-		c.drop(had)
+		c.dropRun(had)
 	}
 	c.runs[r.key] = c.order.PushFront(r)
 	c.bytes += r.size()
@@ -117,13 +117,13 @@ func (c *runCache) end(r *cachedRun, complete bool) {
 // makeRoom drops the runs that were not read for the longest time. It must be called with c.mu held.
 func (c *runCache) makeRoom() {
 	for c.bytes+c.reserved > c.maxBytes && c.order.Len() > 0 {
-		c.drop(c.order.Back())
+		c.dropRun(c.order.Back())
 		c.dropped++
 	}
 }
 
-// drop drops a run. It must be called with c.mu held.
-func (c *runCache) drop(at *list.Element) {
+// dropRun drops a run. It must be called with c.mu held.
+func (c *runCache) dropRun(at *list.Element) {
 	r := c.order.Remove(at).(*cachedRun)
 	c.bytes -= r.size()
 	delete(c.runs, r.key)
@@ -160,7 +160,7 @@ func (c *runCache) appendQuad(r *cachedRun, q *IDQuad) bool {
 	packed, fits := packSubject(&q.Subject)
 	r.subjects = append(r.subjects, packed)
 	r.ends[len(r.ends)-1]++
-	return fits && (len(r.subjects)%1024 != 0 || c.reserve(r))
+	return fits && (len(r.subjects)%1024 != 0 || c.reserveSize(r))
 }
 
 // runOf returns the key of the run that holds the visible quads of the pattern, and the revision

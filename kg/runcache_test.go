@@ -110,15 +110,15 @@ func TestRunsBeingRead(t *testing.T) {
 		return true
 	}
 	for n := range uint64(6) {
-		r := c.begin(key(n), ID{}, 1)
+		r := c.beginRun(key(n), ID{}, 1)
 		if r == nil || !fill(r, 1024) {
 			t.Fatalf("run %d is not read", n)
 		}
-		c.end(r, true)
+		c.endRun(r, true)
 	}
 	had := c.bytes
-	one, other := c.begin(key(10), ID{}, 1), c.begin(key(11), ID{}, 1)
-	if again := c.begin(key(10), ID{}, 1); again != nil {
+	one, other := c.beginRun(key(10), ID{}, 1), c.beginRun(key(11), ID{}, 1)
+	if again := c.beginRun(key(10), ID{}, 1); again != nil {
 		t.Error("a run is read twice at the same time")
 	}
 	if !fill(one, 2048) {
@@ -130,8 +130,8 @@ func TestRunsBeingRead(t *testing.T) {
 	if c.bytes+c.reserved > c.maxBytes || c.reserved > c.maxBytes/2 || c.bytes >= had {
 		t.Errorf("%d bytes, %d before, and %d reserved of %d", c.bytes, had, c.reserved, c.maxBytes)
 	}
-	c.end(other, false)
-	c.end(one, true)
+	c.endRun(other, false)
+	c.endRun(one, true)
 	if c.lookUp(key(10), 1) != one || c.lookUp(key(11), 1) != nil || c.reserved != 0 || len(c.building) != 0 {
 		t.Errorf("after the end %d bytes are reserved for %d runs", c.reserved, len(c.building))
 	}

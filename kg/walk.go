@@ -45,7 +45,7 @@ func (w *keyWalk) walkPattern(p IDQuad) error {
 		if r := s.runs.lookUp(key, touched); r != nil {
 			return w.walkRun(key, r)
 		}
-		if r := s.runs.begin(key, name, touched); r != nil {
+		if r := s.runs.beginRun(key, name, touched); r != nil {
 			return w.walkAndKeep(r)
 		}
 	}
@@ -55,7 +55,7 @@ func (w *keyWalk) walkPattern(p IDQuad) error {
 // walkAndKeep is walkKeys, and adds the run to the cache if it was read to its end.
 func (w *keyWalk) walkAndKeep(r *cachedRun) (err error) {
 	complete := false
-	defer func() { w.s.runs.end(r, complete) }() // also if fn panics
+	defer func() { w.s.runs.endRun(r, complete) }() // also if fn panics
 	w.run = r
 	err = w.walkKeys()
 	complete = err == nil && w.err == nil && w.run != nil

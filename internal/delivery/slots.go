@@ -50,22 +50,22 @@ func (s *slots) acquire(ctx context.Context, agent kg.AgentID) (release func(), 
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	h, place := s.enqueue(agent)
+	h, place := s.enqueueCall(agent)
 	call := place.Value.(*slotRequest)
-	release = func() { s.release(h) }
+	release = func() { s.releaseSlot(h) }
 	select {
 	case <-call.granted:
 		return release, nil
 	case <-ctx.Done():
-		if !s.withdraw(h, place) {
+		if !s.withdrawCall(h, place) {
 			release() // it was granted at the same time
 		}
 		return nil, ctx.Err()
 	}
 }
 
-// enqueue queues a call of the agent, and grants it a slot if it is its turn.
-func (s *slots) enqueue(agent kg.AgentID) (h *slotHolder, place *list.Element) {
+// enqueueCall queues a call of the agent, and grants it a slot if it is its turn.
+func (s *slots) enqueueCall(agent kg.AgentID) (h *slotHolder, place *list.Element) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if h = s.agents[agent]; h == nil {
@@ -77,12 +77,12 @@ func (s *slots) enqueue(agent kg.AgentID) (h *slotHolder, place *list.Element) {
 	if h.calls.Len() == 1 {
 		heap.Push(&s.waiting, h)
 	}
-	s.grant()
+	s.grantSlots()
 	return h, place
 }
 
-// withdraw removes a call from the queue. It reports false if the call has a slot.
-func (s *slots) withdraw(h *slotHolder, place *list.Element) bool {
+// withdrawCall removes a call from the queue. It reports false if the call has a slot.
+func (s *slots) withdrawCall(h *slotHolder, place *list.Element) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	select {
@@ -91,12 +91,12 @@ func (s *slots) withdraw(h *slotHolder, place *list.Element) bool {
 	default:
 	}
 	s.dequeue(h, place)
-	s.forget(h)
+	s.forgetIdle(h)
 	return true
 }
 
-// release returns a slot.
-func (s *slots) release(h *slotHolder) {
+// releaseSlot returns a slot.
+func (s *slots) releaseSlot(h *slotHolder) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	h.held--
@@ -104,13 +104,13 @@ func (s *slots) release(h *slotHolder) {
 	if h.calls.Len() > 0 {
 		heap.Fix(&s.waiting, h.index)
 	}
-	s.forget(h)
-	s.grant()
+	s.forgetIdle(h)
+	s.grantSlots()
 }
 
-// grant gives free slots to the calls that are next. If the agent that holds the fewest
+// grantSlots gives free slots to the calls that are next. If the agent that holds the fewest
 // gets none, no other one does. The caller holds s.mu.
-func (s *slots) grant() {
+func (s *slots) grantSlots() {
 	for s.free > 0 && len(s.waiting) > 0 {
 		h := s.waiting[0]
 		if h.held >= s.free && !s.unshared {
@@ -134,8 +134,8 @@ func (s *slots) dequeue(h *slotHolder, place *list.Element) {
 	}
 }
 
-// forget removes an agent without calls. The caller holds s.mu.
-func (s *slots) forget(h *slotHolder) {
+// forgetIdle removes an agent without calls. The caller holds s.mu.
+func (s *slots) forgetIdle(h *slotHolder) {
 	if h.held == 0 && h.calls.Len() == 0 {
 		delete(s.agents, h.agent)
 	}

@@ -22,7 +22,7 @@ type slotCall struct {
 }
 
 func (s *slots) call(agent kg.AgentID) *slotCall {
-	h, place := s.enqueue(agent)
+	h, place := s.enqueueCall(agent)
 	return &slotCall{s, h, place}
 }
 
@@ -35,7 +35,7 @@ func (c *slotCall) underWay() bool {
 	}
 }
 
-func (c *slotCall) end() { c.slots.release(c.holder) }
+func (c *slotCall) end() { c.slots.releaseSlot(c.holder) }
 
 // An agent gets as many slots as of a throttle.Pool, at the bound and past it; unshared it
 // gets all.

@@ -208,7 +208,7 @@ func artifactOf(r systemgraph.Record, m *meter) (*Artifact, error) {
 		if err := json.Unmarshal([]byte(object.Value()), &c); err != nil {
 			return nil, err
 		}
-		if err := m.spendParts(len(c.Parts)); err != nil {
+		if err := m.countParts(len(c.Parts)); err != nil {
 			return nil, err
 		}
 		chunks = append(chunks, c)

@@ -19,8 +19,8 @@ type meter struct {
 	refused bool // something was not read
 }
 
-// spend counts bytes. Its error is CodeLimitExceeded.
-func (m *meter) spend(n int) error {
+// countBytes counts bytes. Its error is CodeLimitExceeded.
+func (m *meter) countBytes(n int) error {
 	if m.used += n; m.limit == 0 || m.used <= m.limit {
 		return nil
 	}
@@ -30,8 +30,8 @@ func (m *meter) spend(n int) error {
 	return e
 }
 
-// spendParts counts the memory of parts beside their text.
-func (m *meter) spendParts(n int) error { return m.spend(n * PartOverhead) }
+// countParts counts the memory of parts beside their text.
+func (m *meter) countParts(n int) error { return m.countBytes(n * PartOverhead) }
 
 // counting returns a matcher that spends the objects that it yields.
 func (m *meter) counting(match systemgraph.Matcher) systemgraph.Matcher {
@@ -39,7 +39,7 @@ func (m *meter) counting(match systemgraph.Matcher) systemgraph.Matcher {
 		return func(yield func(kg.Statement, error) bool) {
 			for st, err := range match(p) {
 				if err == nil {
-					err = m.spend(len(st.Object.Value()))
+					err = m.countBytes(len(st.Object.Value()))
 				}
 				if !yield(st, err) || err != nil {
 					return

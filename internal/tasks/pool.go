@@ -46,8 +46,8 @@ type reservation struct {
 // placeRetryAfter is the RetryAfter if another job must end first.
 const placeRetryAfter = time.Second
 
-// reserve reserves a place for the sender. Call it before writing anything that needs one.
-func (d *workerPool) reserve(by caller.Caller) (*reservation, error) {
+// reservePlace reserves a place for the sender. Call it before writing anything that needs one.
+func (d *workerPool) reservePlace(by caller.Caller) (*reservation, error) {
 	owner := throttle.OwnerOf(by)
 	if !d.places.Acquire(owner, 1) {
 		err := kg.Errorf(kg.CodeOverloaded, "caller has used its share of the %d tasks that run or wait: try again when one has ended", d.places.Size())
@@ -57,8 +57,8 @@ func (d *workerPool) reserve(by caller.Caller) (*reservation, error) {
 	return &reservation{pool: d, owner: owner}, nil
 }
 
-// release returns an unused reservation.
-func (p *reservation) release() {
+// releaseUnused returns an unused reservation.
+func (p *reservation) releaseUnused() {
 	if !p.used {
 		p.pool.places.Release(p.owner, 1)
 	}

@@ -229,7 +229,7 @@ func readMessage(s *kg.Snapshot, graph, subject kg.Term, m *meter) (*Message, er
 	if err != nil || out == nil {
 		return nil, err
 	}
-	return out, m.spendParts(1 + len(out.Parts))
+	return out, m.countParts(1 + len(out.Parts))
 }
 
 // readHistory reads the newest messages without that of the status, oldest first.

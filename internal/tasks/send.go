@@ -78,10 +78,10 @@ func (s *Service) Send(ctx context.Context, by caller.Caller, p SendRequest) (*S
 	}
 	var place *reservation
 	if worker != nil && !p.Attended {
-		if place, err = s.pool.reserve(by); err != nil {
+		if place, err = s.pool.reservePlace(by); err != nil {
 			return nil, err
 		}
-		defer place.release()
+		defer place.releaseUnused()
 	}
 	sent, err := s.writeMessage(ctx, by, agent, p)
 	if err == nil && place != nil && !sent.Replayed {

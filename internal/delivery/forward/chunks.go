@@ -30,7 +30,7 @@ func (t *turn) chunksOf(a *Answer, ended bool) (out []tasks.Chunk, err error) {
 			case code == kg.CodeTaskNotFound || code == kg.CodeLimitExceeded: // not there, or larger than any answer
 			case err != nil:
 				return nil, err
-			case !missing(&c, have):
+			case !trimToMissing(&c, have):
 				continue
 			}
 		}
@@ -39,9 +39,9 @@ func (t *turn) chunksOf(a *Answer, ended bool) (out []tasks.Chunk, err error) {
 	return out, nil
 }
 
-// missing reduces an artifact to the parts that the task does not have yet, and reports whether
+// trimToMissing reduces an artifact to the parts that the task does not have yet, and reports whether
 // there are any.
-func missing(c *tasks.Chunk, have *tasks.Artifact) bool {
+func trimToMissing(c *tasks.Chunk, have *tasks.Artifact) bool {
 	n := len(have.Parts)
 	if have.Name != c.Name || have.Description != c.Description || n > len(c.Parts) || !bytes.Equal(plainjson.MustEncode(have.Parts), plainjson.MustEncode(c.Parts[:n])) {
 		return true // it was replaced

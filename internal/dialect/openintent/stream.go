@@ -81,7 +81,7 @@ func (h *Handler) serveStream(w http.ResponseWriter, r *http.Request, who caller
 		return rest.StreamError(err)
 	}
 	defer out.Close()
-	events, closeSource, err := h.follow(out.Context(), from, h.resumePosition(r))
+	events, closeSource, err := h.followSource(out.Context(), from, h.resumePosition(r))
 	if err != nil {
 		return err
 	}
@@ -108,10 +108,10 @@ func (h *Handler) resumePosition(r *http.Request) *kg.Position {
 // reopenWait is the wait before a source is opened again that ended without an event.
 const reopenWait = time.Second
 
-// follow returns the events of a source from a position. When the source ends because its
+// followSource returns the events of a source from a position. When the source ends because its
 // reader was too slow or what it watches has changed, it is opened again behind the last
 // event: the stream itself goes on. The caller must call closeSource when it no longer reads.
-func (h *Handler) follow(ctx context.Context, open source, from *kg.Position) (events iter.Seq2[sse.Event, error], closeSource func(), err error) {
+func (h *Handler) followSource(ctx context.Context, open source, from *kg.Position) (events iter.Seq2[sse.Event, error], closeSource func(), err error) {
 	head := h.deps.Positions.Head()
 	if from == nil {
 		from = &head
