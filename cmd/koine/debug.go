@@ -76,15 +76,12 @@ func (d *debugging) observe(next func(method string, code int, took time.Duratio
 	}
 }
 
-// maxProfile bounds the time that a profile or trace takes: net/http/pprof refuses longer ones.
-const maxProfile = 5 * time.Minute
-
 // serve begins to answer.
 func (d *debugging) serve(log *slog.Logger, store *kg.Store, s memory.Shares) {
 	if d == nil {
 		return
 	}
-	d.server = http.Server{ReadHeaderTimeout: 10 * time.Second, IdleTimeout: time.Minute, WriteTimeout: maxProfile, Handler: d.recorder.Handler(diagnosis.Options{Version: buildinfo.Version(), Store: store, Memory: nameShares(s)})}
+	d.server = http.Server{ReadHeaderTimeout: 10 * time.Second, IdleTimeout: time.Minute, Handler: d.recorder.Handler(diagnosis.Options{Version: buildinfo.Version(), Store: store, Memory: nameShares(s)})}
 	log.Info("debug pages", "url", "http://"+d.listener.Addr().String()+"/")
 	go d.server.Serve(d.listener) // close ends it
 }

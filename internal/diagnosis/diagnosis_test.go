@@ -113,6 +113,12 @@ func TestOnlyLoopback(t *testing.T) {
 			t.Errorf("%s, origin %q, site %q: %d, want %d", c.target, c.origin, c.site, w.Code, c.want)
 		}
 	}
+	for seconds, want := range map[string]int{"300": http.StatusNotFound, "300.5": http.StatusBadRequest, "301": http.StatusBadRequest, "1e9": http.StatusBadRequest, "NaN": http.StatusBadRequest} {
+		// A page that is not there takes no time; profiles and traces have the same bound.
+		if w := get(h, "http://127.0.0.1:6060/debug/pprof/cmdline?seconds="+seconds); w.Code != want {
+			t.Errorf("%s seconds: %d, want %d", seconds, w.Code, want)
+		}
+	}
 	for _, address := range []string{":0", "0.0.0.0:0", "[::]:0", "192.0.2.1:0"} {
 		if l, err := diagnosis.Listen(address); err == nil {
 			l.Close()

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/pprof"
 	"runtime/metrics"
+	"strconv"
 	"strings"
 	"time"
 
@@ -157,7 +158,24 @@ func (r *Recorder) Handler(o Options) http.Handler {
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")
 		_ = page.Execute(w, r.report(o)) // the client is gone
 	})
-	return onlyLoopback(mux)
+	return onlyLoopback(boundProfiles(mux))
+}
+
+// MaxProfile bounds the time that a profile or a trace takes.
+const MaxProfile = 5 * time.Minute
+
+// boundProfiles refuses profiles of more than MaxProfile. The body of a request for symbols is a list
+// of addresses, and is left to its handler.
+func boundProfiles(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		if req.URL.Path != "/debug/pprof/symbol" {
+			if seconds, err := strconv.ParseFloat(req.FormValue("seconds"), 64); err == nil && !(seconds <= MaxProfile.Seconds()) {
+				http.Error(w, fmt.Sprintf("seconds must be at most %.0f", MaxProfile.Seconds()), http.StatusBadRequest)
+				return
+			}
+		}
+		next.ServeHTTP(w, req)
+	})
 }
 
 // onlyLoopback refuses requests to hosts that are not loopback ones, and requests of web pages. A
