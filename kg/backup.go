@@ -59,7 +59,7 @@ func (m Maintenance) Backup(ctx context.Context, w io.Writer, o BackupOptions) (
 	if o.Begin != nil {
 		o.Begin(b.info)
 	}
-	out := newBackupWriter(w)
+	out := newBackupWriter(w, b.info)
 	err = b.writeTo(ctx, out, &o)
 	return b.info, errors.Join(err, out.writeEnd(err))
 }
@@ -198,7 +198,7 @@ func (b *backup) close() {
 }
 
 func (b *backup) writeTo(ctx context.Context, out *backupWriter, o *BackupOptions) error {
-	if err := out.writeHeader(b.info); err != nil {
+	if err := out.writeHeader(); err != nil {
 		return err
 	}
 	prefixes, err := json.Marshal(b.prefixes)
@@ -278,40 +278,49 @@ func (b *backup) copyPieces(ctx context.Context, out *backupWriter, kind byte, c
 	}
 }
 
-// backupWriter writes the stream and its checksum, on a goroutine of its own. writeEnd ends
-// that.
+// backupWriter writes the stream, on a goroutine of its own, and computes its checksum. writeEnd
+// ends that goroutine.
 type backupWriter struct {
-	w       *archive.AsyncWriter // to out and sum
+	info    BackupInfo
+	w       *archive.AsyncWriter // to out
 	out     io.Writer
 	sum     hash.Hash
 	records uint64
 	buf     []byte
 }
 
-func newBackupWriter(out io.Writer) *backupWriter {
-	sum := sha256.New()
-	return &backupWriter{w: archive.NewAsyncWriter(io.MultiWriter(out, sum)), out: out, sum: sum}
+func newBackupWriter(out io.Writer, info BackupInfo) *backupWriter {
+	return &backupWriter{info: info, w: archive.NewAsyncWriter(out), out: out, sum: sha256.New()}
 }
 
-func (w *backupWriter) writeHeader(info BackupInfo) error {
-	text, err := json.Marshal(info)
+func (w *backupWriter) writeHeader() error {
+	text, err := json.Marshal(w.info)
 	if err != nil {
 		return err
 	}
-	b := append([]byte(archive.BackupMagic), byte(info.Format))
+	b := append([]byte(archive.BackupMagic), byte(w.info.Format))
 	b = binary.AppendUvarint(b, uint64(len(text)))
-	_, err = w.w.Write(append(b, text...))
-	return err
+	return w.writeSummed(append(b, text...))
 }
 
 func (w *backupWriter) writeRecord(kind byte, content []byte) error {
 	w.records++
 	w.buf = append(w.buf[:0], kind)
 	w.buf = binary.AppendUvarint(w.buf, uint64(len(content)))
-	if _, err := w.w.Write(w.buf); err != nil {
+	if err := w.writeSummed(w.buf); err != nil {
 		return err
 	}
+	if kind != archive.BackupEntry || w.info.SumsEntries() {
+		return w.writeSummed(content)
+	}
 	_, err := w.w.Write(content)
+	return err
+}
+
+// writeSummed writes bytes that are part of the checksum.
+func (w *backupWriter) writeSummed(b []byte) error {
+	w.sum.Write(b)
+	_, err := w.w.Write(b)
 	return err
 }
 

@@ -3,7 +3,9 @@ package kg_test
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"errors"
+	"hash/crc32"
 	"io"
 	"maps"
 	"os"
@@ -288,6 +290,36 @@ func TestFlippedByteOfBackup(t *testing.T) {
 		if _, err := kg.VerifyBackup(within(t), bytes.NewReader(b), nil); err == nil {
 			t.Fatalf("byte %d of %d is bad and nobody notices", i, len(b))
 		}
+	}
+}
+
+// A restore detects an entry that is whole and is not the one of the log: the checksum of the
+// backup does not have the entries.
+func TestReplacedEntryOfBackup(t *testing.T) {
+	t.Parallel()
+	s := openStore(t, t.TempDir(), tinyLog())
+	newWorker(25, "w").work(t, s, 6)
+	full, _ := backupOf(t, s, kg.BackupOptions{})
+	const header = 64
+	magic, castagnoli := []byte{0xb5, 0x4b, 1}, crc32.MakeTable(crc32.Castagnoli)
+	entries := 0
+	for at := bytes.Index(full, magic); at >= 0; entries++ {
+		b := bytes.Clone(full)
+		size := header + int(binary.BigEndian.Uint32(b[at+60:]))
+		frame := b[at : at+size]
+		frame[size-1] ^= 1
+		binary.BigEndian.PutUint32(frame[4:], crc32.Update(crc32.Checksum(frame[:4], castagnoli), castagnoli, frame[8:]))
+		if _, err := kg.VerifyBackup(within(t), bytes.NewReader(b), nil); kg.CodeOf(err) != kg.CodeLogDamaged {
+			t.Errorf("with another entry at byte %d of %d: %v, want LOG_DAMAGED", at, len(b), err)
+		}
+		next := bytes.Index(full[at+size:], magic)
+		if next < 0 {
+			break
+		}
+		at += size + next
+	}
+	if entries < 5 {
+		t.Errorf("replaced %d entries", entries)
 	}
 }
 

@@ -159,8 +159,8 @@ func TestRestoreAttachmentRefusals(t *testing.T) {
 	}
 	encode := func(info BackupInfo, list []record) []byte {
 		var out bytes.Buffer
-		w := newBackupWriter(&out)
-		err := w.writeHeader(info)
+		w := newBackupWriter(&out, info)
+		err := w.writeHeader()
 		for _, r := range list {
 			err = errors.Join(err, w.writeRecord(r.kind, []byte(r.content)))
 		}

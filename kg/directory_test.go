@@ -61,7 +61,7 @@ func TestUnknownFormat(t *testing.T) {
 		spoil func(t *testing.T, dir string)
 		says  string
 	}{
-		{"newer directory", swap("koine.json", `"version":5`, `"version":6`), "format 6"},
+		{"newer directory", swap("koine.json", `"version":6`, `"version":7`), "format 7"},
 		{"not JSON", func(t *testing.T, dir string) { write(t, dir, "koine.json", "\x00\x01") }, "koine.json is damaged"},
 		{"of something else", swap("koine.json", `"koine"`, `"other"`), "not the directory of a koine store"},
 		{"no epoch", swap("koine.json", `"epoch":"`, `"epoch":"xyz`), "epoch"},

@@ -120,7 +120,7 @@ func (s *Store) BackupUpTo(ctx context.Context, hash string) error {
 	}
 	defer b.close()
 	b.info.ToHash = hash
-	out := newBackupWriter(io.Discard)
+	out := newBackupWriter(io.Discard, b.info)
 	err = b.writeTo(ctx, out, &BackupOptions{})
 	return errors.Join(err, out.writeEnd(err))
 }

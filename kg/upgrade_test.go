@@ -27,13 +27,13 @@ func readFormatFile(t *testing.T, dir string) (f datadir.FormatFile) {
 	return f
 }
 
-// olderDirectory makes a closed store and marks it as one of the oldest format.
+// olderDirectory makes a closed store with a commit and marks it as one of the oldest format.
 func olderDirectory(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
 	s, err := Open(dir, Options{ReserveBytes: 1})
 	if err == nil {
-		err = s.Close()
+		err = errors.Join(addStatement(t, s, "urn:older"), s.Close())
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -48,6 +48,14 @@ func olderDirectory(t *testing.T) string {
 		t.Fatal(err)
 	}
 	return dir
+}
+
+// addStatement commits one statement.
+func addStatement(t *testing.T, s *Store, subject string) error {
+	_, err := s.Update(t.Context(), Meta{Principal: Principal{ID: "agent://a", Method: "local"}}, func(tx *Tx) error {
+		return tx.Apply(Patch{Op: Add, Quad: Quad{Subject: IRI(subject), Predicate: IRI("urn:p"), Object: IRI("urn:o")}})
+	})
+	return err
 }
 
 // withUpgradeStep adds a step for the length of the test.
@@ -95,12 +103,7 @@ func TestUpgradeBreaksOff(t *testing.T) {
 // A store without room for updates is read by its older format, and backed up in it.
 func TestUpgradeWaitsForRoom(t *testing.T) {
 	dir := olderDirectory(t)
-	withUpgradeStep(t, func(s *Store) error {
-		_, err := s.Update(t.Context(), Meta{Principal: Principal{ID: "agent://a", Method: "local"}}, func(tx *Tx) error {
-			return tx.Apply(Patch{Op: Add, Quad: Quad{Subject: IRI("urn:s"), Predicate: IRI("urn:p"), Object: IRI("urn:o")}})
-		})
-		return err
-	})
+	withUpgradeStep(t, func(s *Store) error { return addStatement(t, s, "urn:s") })
 	room := uint64(1)
 	o := Options{ReserveBytes: 1 << 30, FreeBytes: func(string) (uint64, error) { return room, nil }}
 	for _, want := range []int{datadir.OldestFormat, datadir.FormatVersion} {
@@ -113,6 +116,9 @@ func TestUpgradeWaitsForRoom(t *testing.T) {
 		attach := func(AttachFile) error { attached = true; return nil }
 		if _, err := s.Maintenance().Backup(t.Context(), &backup, BackupOptions{Attach: attach}); err != nil || attached != (want >= datadir.AttachmentsFormat) || int(backup.Bytes()[len(archive.BackupMagic)]) != want {
 			t.Errorf("with %d bytes free: Backup has format %d, %v, want %d", room, backup.Bytes()[len(archive.BackupMagic)], err, want)
+		}
+		if _, err := VerifyBackup(t.Context(), &backup, nil); err != nil {
+			t.Errorf("the backup of format %d: %v", want, err)
 		}
 		if f := readFormatFile(t, dir); (f.Version == datadir.OldestFormat || f.UpgradingFrom != 0) != (want == datadir.OldestFormat) {
 			t.Errorf("with %d bytes free: koine.json is %+v", room, f)
@@ -163,8 +169,8 @@ func TestBackupHasFormat(t *testing.T) {
 func encodeBackup(t *testing.T, format int) []byte {
 	t.Helper()
 	var out bytes.Buffer
-	w := newBackupWriter(&out)
-	err := w.writeHeader(BackupInfo{Epoch: Epoch{1}.String(), First: 1, Format: format})
+	w := newBackupWriter(&out, BackupInfo{Epoch: Epoch{1}.String(), First: 1, Format: format})
+	err := w.writeHeader()
 	if err == nil {
 		err = w.writeRecord(archive.BackupPrefixes, []byte("{}"))
 	}

@@ -13,8 +13,8 @@ const (
 )
 
 // AsyncWriter passes its input to another writer on a goroutine of its own, in order
-// and in pieces of asyncChunk: hashing and writing a backup take place beside the reading of its
-// entries. It is for one goroutine, which calls Close in the end.
+// and in pieces of asyncChunk: a backup is written beside the reading and hashing of its entries.
+// It is for one goroutine, which calls Close in the end.
 type AsyncWriter struct {
 	to      io.Writer
 	filling []byte

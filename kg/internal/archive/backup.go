@@ -20,9 +20,11 @@ import (
 //	  A  in a full backup, after the log: the path of a file that is kept beside the store
 //	  D  a piece of the file of the last A
 //	  E  the end: number of records before it
-//	SHA-256 of all before it
+//	SHA-256 of all before it but the bytes of the log entries
 //
-// Lengths are unsigned varints. A full backup has the complete log, or a
+// The hash of the last entry, which is in the header, covers the bytes of all entries: each of
+// them carries the hash of the one before it. Up to format 5 the checksum has them too. Lengths
+// are unsigned varints. A full backup has the complete log, or a
 // checkpoint and the log after it. An incremental backup has the log after the last
 // revision of another backup. The entries carry the hash chain of the log, which a
 // restore keeps: it joins backups of one log and rejects those of another. The format
@@ -75,6 +77,9 @@ type BackupInfo struct {
 
 	Format int // of the contents; written before the header
 }
+
+// SumsEntries reports whether the checksum of the backup includes its log entries.
+func (i BackupInfo) SumsEntries() bool { return i.Format < datadir.ChainedFormat }
 
 // upgradingFrom returns the format from which a restored directory must be upgraded, or 0.
 func (i BackupInfo) upgradingFrom() int {

@@ -40,7 +40,6 @@ func VerifyBackup(ctx context.Context, r io.Reader, progress func(done, total ui
 // readBackup verifies a backup and passes its contents to sink.
 func readBackup(ctx context.Context, r io.Reader, sink backupSink, progress func(done, total uint64)) (info BackupInfo, err error) {
 	in := newBackupReader(r)
-	defer in.summing.Close()
 	in.keepsEntries = sink.entry != nil
 	if info, err = in.readHeader(); err != nil {
 		return info, err
@@ -179,16 +178,14 @@ func (c *backupChain) checkEnd() error {
 type backupReader struct {
 	in           *bufio.Reader
 	sum          hash.Hash
-	summing      *AsyncWriter // to sum
 	records      uint64
 	buf          []byte
+	sumsEntries  bool
 	keepsEntries bool // the sink may retain them
 }
 
-// newBackupReader returns a reader. The caller closes its summing.
 func newBackupReader(r io.Reader) *backupReader {
-	sum := sha256.New()
-	return &backupReader{in: bufio.NewReaderSize(r, 1<<20), sum: sum, summing: NewAsyncWriter(sum)}
+	return &backupReader{in: bufio.NewReaderSize(r, 1<<20), sum: sha256.New()}
 }
 
 func (r *backupReader) readHeader() (info BackupInfo, err error) {
@@ -197,7 +194,7 @@ func (r *backupReader) readHeader() (info BackupInfo, err error) {
 		return info, base.Errorf(base.CodeFormatUnknown, "the stream is not a backup of a koine store")
 	}
 	format := int(magic[len(BackupMagic)])
-	text, err := r.readPart(maxBackupHeader)
+	text, err := r.readPart(maxBackupHeader, true)
 	if err == nil {
 		err = json.Unmarshal(text, &info)
 	}
@@ -212,6 +209,7 @@ func (r *backupReader) readHeader() (info BackupInfo, err error) {
 		return info, errBackupDamaged("its header is inconsistent")
 	}
 	info.First = max(info.First, 1)
+	r.sumsEntries = info.SumsEntries()
 	return info, nil
 }
 
@@ -222,7 +220,7 @@ func (r *backupReader) readRecord() (kind byte, content []byte, err error) {
 	if err := r.readFull(k[:]); err != nil {
 		return 0, nil, err
 	}
-	content, err = r.readPart(maxBackupRecord)
+	content, err = r.readPart(maxBackupRecord, k[0] != BackupEntry || r.sumsEntries)
 	r.records++
 	if err == nil && k[0] == BackupEntry && r.keepsEntries {
 		content = bytes.Clone(content)
@@ -234,9 +232,6 @@ func (r *backupReader) readRecord() (kind byte, content []byte, err error) {
 func (r *backupReader) readEnd(content []byte) error {
 	if n, k := binary.Uvarint(content); k <= 0 || n != r.records-1 { // the count excludes the end record
 		return errBackupDamaged("it has %d records of %d", r.records-1, n)
-	}
-	if err := r.summing.Flush(); err != nil {
-		return err
 	}
 	want := r.sum.Sum(nil)
 	got := make([]byte, len(want))
@@ -252,7 +247,8 @@ func (r *backupReader) readEnd(content []byte) error {
 	return nil
 }
 
-func (r *backupReader) readPart(most int) ([]byte, error) {
+// readPart reads a length and that many bytes, which are part of the checksum if summed is true.
+func (r *backupReader) readPart(most int, summed bool) ([]byte, error) {
 	size := summedBytes{r: r}
 	n, err := binary.ReadUvarint(&size)
 	if err != nil && size.err == nil {
@@ -268,12 +264,17 @@ func (r *backupReader) readPart(most int) ([]byte, error) {
 		r.buf = make([]byte, n)
 	}
 	r.buf = r.buf[:n]
-	return r.buf, r.readFull(r.buf)
+	if summed {
+		return r.buf, r.readFull(r.buf)
+	}
+	_, err = io.ReadFull(r.in, r.buf)
+	return r.buf, readError(err)
 }
 
+// readFull reads bytes that are part of the checksum.
 func (r *backupReader) readFull(b []byte) error {
 	_, err := io.ReadFull(r.in, b)
-	_, _ = r.summing.Write(b) // Flush has the error
+	r.sum.Write(b)
 	return readError(err)
 }
 
@@ -297,7 +298,7 @@ type summedBytes struct {
 
 func (s *summedBytes) ReadByte() (b byte, err error) {
 	if b, err = s.r.in.ReadByte(); err == nil {
-		_, _ = s.r.summing.Write([]byte{b})
+		s.r.sum.Write([]byte{b})
 	}
 	s.err = err
 	return b, err

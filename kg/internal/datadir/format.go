@@ -17,14 +17,18 @@ import (
 //	3  generations of graphs in the log and the index (entry version 3)
 //	4  audit copies of messages, which retraction and erasure take; grants with levels
 //	5  embeddings of assertions (entry version 4); files that are attached to backups
+//	6  the checksum of a backup is without its log entries
 const (
-	FormatVersion = 5
+	FormatVersion = 6
 	OldestFormat  = 1
 	// AttachmentsFormat is the oldest format of a backup with attached files.
 	AttachmentsFormat = 5
+	// ChainedFormat is the oldest format of a backup whose log entries are covered by the hash
+	// of the last one alone.
+	ChainedFormat = 6
 	// FormatRequires is the oldest version that opens FormatVersion. It is written into
 	// the directory, so that the error of an older koine can name it.
-	FormatRequires = "v0.0.0-20261127"
+	FormatRequires = "v0.0.0-20261129"
 )
 
 // ContentFormat returns the format of the contents of the directory.
