@@ -78,3 +78,22 @@ func TestTermsAsEntities(t *testing.T) {
 		}
 	}
 }
+
+// A literal that is an object of rdf:type is no class: classes have IRIs. It is a value to group by.
+func TestLiteralTypeIsNoClass(t *testing.T) {
+	b := newBench(t, graph.Options{})
+	b.update(
+		add(iri("a"), kg.IRI(kg.RDFType), iri("Person")),
+		add(iri("b"), kg.IRI(kg.RDFType), kg.String("person")),
+	)
+	for _, row := range []struct{ query, want string }{
+		{`{ vocabulary { classes { totalCount nodes { iri count } } } stats { classes } }`,
+			`{"vocabulary":{"classes":{"totalCount":1,"nodes":[{"iri":"https://example.org/Person","count":1}]}},"stats":{"classes":1}}`},
+		{`{ entities(first: 1) { groups(by: [{as: "type", property: "rdf:type"}], having: [{as: "type", exists: true}]) { key(as: "type") count } } }`,
+			`{"entities":{"groups":[{"key":"person","count":1},{"key":"https://example.org/Person","count":1}]}}`},
+	} {
+		if result := b.runAs(reader, row.query); len(result.Errors) > 0 || string(result.Data) != row.want {
+			t.Errorf("%s:\ngot  %s %v\nwant %s", row.query, result.Data, result.Errors, row.want)
+		}
+	}
+}

@@ -167,8 +167,8 @@ func (s *Snapshot) scanCount(p IDPattern) (uint64, error) {
 }
 
 // Predicates lists the predicates with the number of their visible statements, Classes the
-// classes with the number of their subjects, and Graphs the graphs with the number of their
-// statements. Each list is in the order of Term.Compare, without zero counts.
+// classes, which are no literals, with the number of their subjects, and Graphs the graphs with
+// the number of their statements. Each list is in the order of Term.Compare, without zero counts.
 func (s *Snapshot) Predicates() ([]TermCount, error) {
 	return s.sumCounts(keys.PrefixPredicate, func(_, id ID) (ID, IDPattern) {
 		return id, IDPattern{Predicate: id}
@@ -177,6 +177,12 @@ func (s *Snapshot) Predicates() ([]TermCount, error) {
 
 // Classes: see Predicates.
 func (s *Snapshot) Classes() ([]TermCount, error) {
+	list, err := TypeValues(s)
+	return slices.DeleteFunc(list, func(c TermCount) bool { return c.Term.IsLiteral() }), err
+}
+
+// TypeValues lists the objects of rdf:type, literals too, as Snapshot.Classes does.
+func TypeValues(s *Snapshot) ([]TermCount, error) {
 	typeID, known, err := s.dict.ID(IRI(RDFType))
 	if !known || err != nil {
 		return nil, err

@@ -109,10 +109,10 @@ func (l *EntityList) groupByRun(s *kg.Snapshot, by *EntityGrouping) (groups []Gr
 // maxCountedClasses bounds the classes that are looked up one by one.
 const maxCountedClasses = 256
 
-// countClasses adds the classes with their instances. counted is false if the catalogue does not
-// know them all.
+// countClasses adds the values of rdf:type with their subjects. counted is false if the catalogue
+// does not know them all.
 func countClasses(s *kg.Snapshot, sizes *groupSizes) (counted bool, err error) {
-	list, err := s.Classes()
+	list, err := kg.TypeValues(s)
 	if err != nil || len(list) > maxCountedClasses {
 		return false, err
 	}
