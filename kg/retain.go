@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"log/slog"
+	"runtime"
 	"sync"
 	"time"
 
@@ -246,6 +247,7 @@ func (s *Store) yieldAndCheck(ctx context.Context) error {
 	if s.isStopping() {
 		return base.ErrClosed()
 	}
+	runtime.Gosched()
 	return ctx.Err()
 }
 

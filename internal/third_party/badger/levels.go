@@ -759,9 +759,12 @@ func (s *levelsController) subcompact(it y.Iterator, kr keyRange, cd compactDef,
 	addKeys := func(builder *table.Builder) {
 		timeStart := time.Now()
 		var numKeys, numSkips uint64
-		var rangeCheck int
+		var rangeCheck, visited int
 		var tableKr keyRange
 		for ; it.Valid(); it.Next() {
+			if visited++; visited%yieldInterval == 0 {
+				runtime.Gosched() // others wait for a processor no longer than this takes
+			}
 			// See if we need to skip the prefix.
 			if len(cd.dropPrefixes) > 0 && hasAnyPrefixes(it.Key(), cd.dropPrefixes) {
 				numSkips++
@@ -938,6 +941,11 @@ func (s *levelsController) subcompact(it y.Iterator, kr keyRange, cd compactDef,
 	s.kv.vlog.updateDiscardStats(discardStats)
 	s.kv.opt.Debugf("Discard stats: %v", discardStats)
 }
+
+// yieldInterval is the number of keys, well below a millisecond, after which a compaction lets other
+// goroutines run. The scheduler takes a processor away after ten milliseconds: with several
+// compactions at a time a request waited for the sum of them.
+const yieldInterval = 256
 
 // compactBuildTables merges topTables and botTables to form a list of new tables.
 func (s *levelsController) compactBuildTables(

@@ -11,6 +11,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"runtime"
 
 	"github.com/klauspost/compress/zstd"
 
@@ -156,8 +157,11 @@ func (w *CheckpointWriter) writeSection(kv index.KV, kind byte, prefix []byte) e
 		if err != nil {
 			return err
 		}
-		if w.Records++; w.Records%index.PaceInterval == 0 && w.Ctx.Err() != nil {
-			return w.Ctx.Err()
+		if w.Records++; w.Records%index.PaceInterval == 0 {
+			if err := w.Ctx.Err(); err != nil {
+				return err
+			}
+			runtime.Gosched() // requests do not wait for a processor meanwhile
 		}
 	}
 	return nil
