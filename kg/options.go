@@ -108,6 +108,10 @@ type Options struct {
 	// CheckIndexFirst verifies the checksums of the whole index before Open returns, not in
 	// the background: for a program that reads once and exits.
 	CheckIndexFirst bool
+	// SkipChecks leaves out what a store of some size verifies in the background after Open: the
+	// rest of its log and of its index. It is for a program that verifies what it reads itself,
+	// such as a backup. The next Open verifies the index.
+	SkipChecks bool
 
 	// indexSummedFirst is how many bytes of the index Open verifies before it returns; 0 is
 	// summedFirst. For tests.

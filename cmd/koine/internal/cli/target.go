@@ -68,9 +68,9 @@ func (t *Target) OpenExisting(log *slog.Logger, o kg.Options) (*kg.Store, error)
 
 // OpenToRead opens the store for a command that changes nothing. A data directory without
 // write permission is opened read-only; otherwise the index first catches up with the log,
-// which saves the next command that work.
+// which saves the next command that work. The index is verified first, unless o.SkipChecks is set.
 func (t *Target) OpenToRead(log *slog.Logger, o kg.Options) (*kg.Store, error) {
-	o.CheckIndexFirst = true
+	o.CheckIndexFirst = !o.SkipChecks
 	if o.ReadOnly = !kg.Writable(t.Data); o.ReadOnly {
 		log.Info("the data directory is not writable: opened read-only", "dir", t.Data)
 	}
