@@ -68,7 +68,7 @@ func (w *twins) meet() {
 
 func (w *twins) update(patches ...kg.Patch) {
 	w.now = w.now.Add(time.Second)
-	patches = append(patches, add(iri("round"), iri("at"), kg.String(w.now.String()))) // a commit in both
+	patches = append(patches, in(w.meeting, add(iri("round"), iri("at"), kg.String(w.now.String())))) // a commit in both
 	w.whole.update(patches...)
 	hidden := func(graph kg.Term) bool { return w.hides(graph) && graph != w.meeting }
 	seen := slices.DeleteFunc(slices.Clone(patches), func(p kg.Patch) bool { return hidden(p.Quad.Graph) })
