@@ -302,9 +302,11 @@ func (c *largeClient) readPerson(n int) error {
 	return err
 }
 
-// measureStart starts both stores in turns, until a query is answered.
+// measureStart starts both stores in turns, until a query is answered, and reads the largest memory
+// until then.
 func (l *largeStores) measureStart(b *testing.B) {
 	var times [2][]time.Duration
+	var peak [2]int64
 	for range largeRounds {
 		for i, store := range []largeStore{l.large, l.small} {
 			began := time.Now()
@@ -314,13 +316,19 @@ func (l *largeStores) measureStart(b *testing.B) {
 			}
 			took := time.Since(began)
 			spent := processorTime(b, s)
-			times[i] = append(times[i], took)
-			b.Logf("%s: %s until the first answer, %s of processor time", filepath.Base(store.dir), took.Round(time.Millisecond), spent)
+			used, err := footprint.Read(s.process.Process.Pid)
+			if err != nil {
+				b.Fatal(err)
+			}
+			times[i], peak[i] = append(times[i], took), max(peak[i], used.Peak)
+			b.Logf("%s: %s until the first answer, %s of processor time, at most %d MiB", filepath.Base(store.dir), took.Round(time.Millisecond), spent, used.Peak>>20)
 			l.stopServer(b, s)
 		}
 	}
 	b.ReportMetric(middle(times[0]).Seconds()*1000, "start-ms")
 	b.ReportMetric(middle(times[1]).Seconds()*1000, "small-start-ms")
+	b.ReportMetric(float64(peak[0])/(1<<20), "start-MiB")
+	b.ReportMetric(float64(peak[1])/(1<<20), "small-start-MiB")
 }
 
 func middle(times []time.Duration) time.Duration {

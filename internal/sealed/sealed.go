@@ -40,6 +40,28 @@ func Open(image []byte) ([]byte, error) {
 	return image[:n:n], nil
 }
 
+// checkWindow is how much of a mapped file is in memory while its checksum is compared.
+const checkWindow = 4 << 20
+
+// OpenMapped is Open for a content that MapFile returned. It gives the pages back that it reads: a
+// file that is opened takes no more memory than a window of it.
+func OpenMapped(image []byte) ([]byte, error) {
+	n := len(image) - crc32.Size
+	if n < 0 {
+		return nil, ErrDamaged
+	}
+	sum := uint32(0)
+	for at := 0; at < n; at += checkWindow { // a multiple of the size of a page
+		window := image[at:min(at+checkWindow, n)]
+		sum = Checksum(sum, window)
+		_ = unix.Madvise(window, unix.MADV_DONTNEED)
+	}
+	if sum != binary.BigEndian.Uint32(image[n:]) {
+		return nil, ErrDamaged
+	}
+	return image[:n:n], nil
+}
+
 // WriteFile writes a file that is there as a whole or, after a crash, not at all.
 func WriteFile(path string, content []byte) error {
 	return WriteFileFrom(path, func(w io.Writer) error {

@@ -13,7 +13,7 @@ func openFile(path string, checked bool) (*segment, error) {
 		return nil, err
 	}
 	if checked {
-		_, err = sealed.Open(image)
+		_, err = sealed.OpenMapped(image)
 	}
 	var s *segment
 	if err == nil {

@@ -226,9 +226,9 @@ func imageOf(c *chunk) []byte {
 	return sealed.Seal(image)
 }
 
-// openChunk returns the chunk of an image. A full one shares its memory.
+// openChunk returns the chunk of a mapped file. A full one shares its memory.
 func openChunk(image []byte) (*chunk, error) {
-	b, err := sealed.Open(image)
+	b, err := sealed.OpenMapped(image)
 	if err != nil {
 		return nil, err
 	}
