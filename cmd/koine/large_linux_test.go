@@ -40,7 +40,7 @@ var (
 // The rounds of BenchmarkLargeStore.
 const (
 	largeRounds   = 5
-	largeReads    = 400 // of a round
+	largeReads    = 4000 // of a round
 	largeChannels = 100
 	probeEvery    = 5 * time.Millisecond
 )
@@ -336,13 +336,16 @@ func middle(times []time.Duration) time.Duration {
 	return times[len(times)/2]
 }
 
-// measureReads reads random entities of both stores in turns.
+// measureReads reads random entities of both stores in turns. The servers have verified their logs and
+// indexes by then, which a large one takes longer for.
 func (l *largeStores) measureReads(b *testing.B) {
 	stores := []largeStore{l.large, l.small}
 	var clients [2]*largeClient
 	for i, store := range stores {
 		s, url := l.serve(b, store)
 		defer l.stopServer(b, s)
+		time.Sleep(5 * time.Second) // they begin two seconds after the start
+		settle(b, s)
 		clients[i] = dialLarge(b, url)
 	}
 	dice := rand.New(rand.NewPCG(1, 1))

@@ -2,12 +2,14 @@ package textindex
 
 import (
 	"bytes"
+	"fmt"
 	"math/rand/v2"
 	"os"
 	"runtime"
 	"testing"
 
 	"koine/internal/sealed"
+	"koine/internal/textindex/words"
 	"koine/kg"
 )
 
@@ -87,6 +89,24 @@ func TestMemoryOfMerge(t *testing.T) {
 	const fixed = 6 << 20 // buffers, and the postings of one term
 	if got := after.TotalAlloc - before.TotalAlloc; got > texts*each+fixed {
 		t.Errorf("%d bytes are allocated, want at most %d for each of %d texts and %d", got, each, texts, fixed)
+	}
+}
+
+// A word and its stem have one list of postings. Words of one text alone take no memory for that.
+func TestSharedPostings(t *testing.T) {
+	const texts = 1000
+	b := newBuilder()
+	for n := range texts {
+		b.addText(&Text{Subject: Subject{Order: uint64(n), ID: id(1, n)}, Ref: Ref{Object: kg.ID{5, byte(n)}}, Language: words.English, Value: fmt.Sprintf("paper %d", 1_000_000+n)})
+	}
+	w := newSegmentWriter(&imageWriter{out: new(bytes.Buffer)})
+	mergeInto(w, []*segment{b.buildSegment()}, nil)
+	if len(w.lists) != 1 {
+		t.Errorf("the places of %d lists are kept, want that of one", len(w.lists))
+	}
+	// The list of paper has 2,247 bytes, and those of a number and its stem have 14.
+	if most := uint64(texts * 17); uint64(w.out.size) > most {
+		t.Errorf("the postings have %d bytes, want at most %d", w.out.size, most)
 	}
 }
 

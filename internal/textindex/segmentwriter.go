@@ -28,7 +28,7 @@ type segmentWriter struct {
 
 	terms  dictionaryWriter
 	list   postingList
-	lists  map[listHash]uint64 // where those of words are
+	lists  map[listHash]uint64 // where those of words are that have minSharedList bytes and more
 	hashes [2]maphash.Hash     // of random seeds: nobody can make two lists with one hash
 }
 
@@ -308,24 +308,23 @@ func (w *segmentWriter) spoolPostings() {
 // listHash names a list of postings by its content.
 type listHash [2]uint64
 
+// minSharedList is the size from which a list is worth its place in memory, where it has more than
+// twice as much: words that are in one text, as numbers are, have shorter ones.
+const minSharedList = 20
+
 // writePostings writes the list of postings and returns where it is. Most words are their stems:
-// a list of a stem that is that of a word is not written again.
+// a list of a stem that is that of a word is not written again, unless it is short.
 func (w *segmentWriter) writePostings(isStem bool) (at uint64) {
 	l := &w.list
-	for _, part := range [][]byte{l.data, l.header, l.blocks, l.impacts} {
-		w.hashPart(part)
-	}
-	var hash listHash
-	for i := range w.hashes {
-		hash[i] = w.hashes[i].Sum64()
-		w.hashes[i].Reset()
-	}
-	if at, ok := w.lists[hash]; ok && isStem {
-		return at
-	}
 	at = w.out.size
-	if !isStem {
-		w.lists[hash] = at
+	if l.dataSize()+len(l.header)+len(l.blocks)+len(l.impacts) >= minSharedList {
+		hash := w.hashList()
+		if at, ok := w.lists[hash]; ok && isStem {
+			return at
+		}
+		if !isStem {
+			w.lists[hash] = at
+		}
 	}
 	w.out.appendPart(l.header)
 	w.out.appendPart(l.blocks)
@@ -335,6 +334,19 @@ func (w *segmentWriter) writePostings(isStem bool) (at uint64) {
 	}
 	w.out.appendPart(l.data)
 	return at
+}
+
+// hashList returns the hash of the list.
+func (w *segmentWriter) hashList() (hash listHash) {
+	l := &w.list
+	for _, part := range [][]byte{l.data, l.header, l.blocks, l.impacts} {
+		w.hashPart(part)
+	}
+	for i := range w.hashes {
+		hash[i] = w.hashes[i].Sum64()
+		w.hashes[i].Reset()
+	}
+	return hash
 }
 
 func (w *segmentWriter) hashPart(part []byte) {
