@@ -181,7 +181,7 @@ func (s *Snapshot) Classes() ([]TermCount, error) {
 	return slices.DeleteFunc(list, func(c TermCount) bool { return c.Term.IsLiteral() }), err
 }
 
-// TypeValues lists the objects of rdf:type, literals too, as Snapshot.Classes does.
+// TypeValues is Snapshot.Classes with the literals among the objects of rdf:type.
 func TypeValues(s *Snapshot) ([]TermCount, error) {
 	typeID, known, err := s.dict.ID(IRI(RDFType))
 	if !known || err != nil {

@@ -108,9 +108,10 @@ type Options struct {
 	// CheckIndexFirst verifies the checksums of the whole index before Open returns, not in
 	// the background: for a program that reads once and exits.
 	CheckIndexFirst bool
-	// SkipChecks leaves out what a store of some size verifies in the background after Open: the
-	// rest of its log and of its index. It is for a program that verifies what it reads itself,
-	// such as a backup. The next Open verifies the index.
+	// SkipChecks, with ReadOnly, leaves the log and the index of a store of some size unverified,
+	// but for their newest and their smallest files: for a program that verifies what it reads
+	// itself, such as a backup. Without ReadOnly it has no effect: nothing that is written may
+	// follow from a damaged index.
 	SkipChecks bool
 
 	// indexSummedFirst is how many bytes of the index Open verifies before it returns; 0 is
@@ -189,7 +190,8 @@ func (o Options) withDefaults() Options {
 	if o.FreeBytes == nil {
 		o.FreeBytes = datadir.FreeBytes
 	}
-	if o.CheckIndexFirst || o.ReadOnly {
+	o.SkipChecks = o.SkipChecks && o.ReadOnly
+	if o.CheckIndexFirst || o.ReadOnly && !o.SkipChecks {
 		o.indexSummedFirst = maxSummedBytes
 	}
 	setDefault(&o.indexSummedFirst, summedFirst)

@@ -44,6 +44,12 @@ func Writable(dir string) bool {
 	return true
 }
 
+// ClosedInOrder reports whether the store of a data directory was closed in order, so that opening
+// it read-only needs no other index.
+func ClosedInOrder(dir string) bool {
+	return datadir.Exists(filepath.Join(dir, datadir.IndexName, datadir.CleanName))
+}
+
 func errOpenedReadOnly() *Error {
 	e := Errorf(CodeReadOnly, "the data directory was opened for reading only: updates are refused")
 	e.Hint = "make the directory writable, or copy it to a writable place"

@@ -43,8 +43,8 @@ func Open(image []byte) ([]byte, error) {
 // checkWindow is how much of a mapped file is in memory while its checksum is compared.
 const checkWindow = 4 << 20
 
-// OpenMapped is Open for a content that MapFile returned. It gives the pages back that it reads: a
-// file that is opened takes no more memory than a window of it.
+// OpenMapped is Open for the content of MapFile. It releases each window after reading it, so that at
+// most checkWindow bytes are resident.
 func OpenMapped(image []byte) ([]byte, error) {
 	n := len(image) - crc32.Size
 	if n < 0 {

@@ -28,7 +28,7 @@ type segmentWriter struct {
 
 	terms  dictionaryWriter
 	list   postingList
-	lists  map[listHash]uint64 // where those of words are that have minSharedList bytes and more
+	lists  map[listHash]uint64 // places of the lists of words with at least minSharedList bytes
 	hashes [2]maphash.Hash     // of random seeds: nobody can make two lists with one hash
 }
 
@@ -308,8 +308,8 @@ func (w *segmentWriter) spoolPostings() {
 // listHash names a list of postings by its content.
 type listHash [2]uint64
 
-// minSharedList is the size from which a list is worth its place in memory, where it has more than
-// twice as much: words that are in one text, as numbers are, have shorter ones.
+// minSharedList is the size of the smallest list whose place is remembered, which takes more than 40
+// bytes. Lists of words in one text, such as numbers, are shorter.
 const minSharedList = 20
 
 // writePostings writes the list of postings and returns where it is. Most words are their stems:

@@ -71,7 +71,7 @@ func (m *Model) Counts(v kg.View) (predicates, classes, graphs map[kg.Term]uint6
 	for _, s := range m.Match(v, kg.Pattern{}) {
 		predicates[s.Predicate]++
 		graphs[s.Graph]++
-		if s.Predicate == kg.IRI(kg.RDFType) {
+		if s.Predicate == kg.IRI(kg.RDFType) && !s.Object.IsLiteral() {
 			classes[s.Object]++
 		}
 	}

@@ -23,7 +23,7 @@ import (
 //	SHA-256 of all before it but the bytes of the log entries
 //
 // The hash of the last entry, which is in the header, covers the bytes of all entries: each of
-// them carries the hash of the one before it. Up to format 5 the checksum has them too. Lengths
+// them carries the hash of the one before it. Up to format 5 the checksum includes them. Lengths
 // are unsigned varints. A full backup has the complete log, or a
 // checkpoint and the log after it. An incremental backup has the log after the last
 // revision of another backup. The entries carry the hash chain of the log, which a

@@ -68,13 +68,30 @@ func (t *Target) OpenExisting(log *slog.Logger, o kg.Options) (*kg.Store, error)
 
 // OpenToRead opens the store for a command that changes nothing. A data directory without
 // write permission is opened read-only; otherwise the index first catches up with the log,
-// which saves the next command that work. The index is verified first, unless o.SkipChecks is set.
+// which saves the next command that work.
 func (t *Target) OpenToRead(log *slog.Logger, o kg.Options) (*kg.Store, error) {
-	o.CheckIndexFirst = !o.SkipChecks
+	o.CheckIndexFirst = true
 	if o.ReadOnly = !kg.Writable(t.Data); o.ReadOnly {
 		log.Info("the data directory is not writable: opened read-only", "dir", t.Data)
 	}
 	return t.OpenStore(log, false, o)
+}
+
+// OpenUnverified opens the store for a command that verifies the log itself and does not read the
+// index. If the store was closed in order, it is opened read-only and neither is verified. A
+// damaged log is opened once more by OpenToRead: the index may be what is damaged.
+func (t *Target) OpenUnverified(log *slog.Logger) (*kg.Store, error) {
+	if !kg.ClosedInOrder(t.Data) {
+		return t.OpenToRead(log, kg.Options{})
+	}
+	store, err := t.OpenStore(log, false, kg.Options{ReadOnly: true, SkipChecks: true})
+	if err != nil || kg.CodeOf(store.Ready()) != kg.CodeLogDamaged {
+		return store, err
+	}
+	if err := store.Close(); err != nil {
+		return nil, err
+	}
+	return t.OpenToRead(log, kg.Options{})
 }
 
 // OpenToWrite opens the store for a command that changes it. It fails at once if the

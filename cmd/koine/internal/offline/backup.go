@@ -56,7 +56,7 @@ func (c *BackupCommand) Run(ctx context.Context, command *kong.Context, t cli.Te
 	}
 	write := func(out io.Writer) (kg.BackupInfo, error) { return c.backupServer(ctx, t, out, since) }
 	if offline {
-		store, err := c.OpenToRead(log, kg.Options{SkipChecks: true}) // a backup verifies the log, and does not read the index
+		store, err := c.OpenUnverified(log)
 		if err != nil {
 			return err
 		}

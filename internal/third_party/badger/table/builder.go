@@ -169,7 +169,8 @@ func NewTableBuilder(opts Options) *Builder {
 		return b
 	}
 
-	// A builder is one of several, and its producer has a goroutine, too.
+	// Several builders run at a time, each with a goroutine that fills it: half of the processors
+	// compress.
 	count := max(1, runtime.GOMAXPROCS(0)/2)
 	b.blockChan = make(chan *bblock, count*2)
 	b.rawBlocks = make(chan []byte, 3*count+1) // as many as can be in use
