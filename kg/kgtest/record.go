@@ -40,7 +40,8 @@ func Record(t testing.TB, s *Store, f kg.Filter, from kg.Position) *Recorder {
 
 func (r *Recorder) attach(s *Store, from kg.Position) error {
 	ctx, cancel := context.WithCancel(context.Background())
-	w, err := s.Watch(ctx, r.filter, from)
+	store := s.Store // s has another one, or none, after it is closed
+	w, err := store.Watch(ctx, r.filter, from)
 	if err != nil {
 		cancel()
 		return err
@@ -49,7 +50,7 @@ func (r *Recorder) attach(s *Store, from kg.Position) error {
 	go func() {
 		defer close(r.ended)
 		for w != nil {
-			w = r.recordFrom(ctx, s, w)
+			w = r.recordFrom(ctx, store, w)
 		}
 	}()
 	return nil
@@ -57,7 +58,7 @@ func (r *Recorder) attach(s *Store, from kg.Position) error {
 
 // recordFrom records the events of a watcher. It returns the watcher that continues after
 // a resync, nil if the watcher ended for another reason.
-func (r *Recorder) recordFrom(ctx context.Context, s *Store, w *kg.Watcher) (next *kg.Watcher) {
+func (r *Recorder) recordFrom(ctx context.Context, s *kg.Store, w *kg.Watcher) (next *kg.Watcher) {
 	defer w.Close()
 	for e, err := range w.Events() {
 		behind, resync := resyncOf(err)
