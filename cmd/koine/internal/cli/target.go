@@ -78,18 +78,20 @@ func (t *Target) OpenToRead(log *slog.Logger, o kg.Options) (*kg.Store, error) {
 }
 
 // OpenUnverified opens the store for a command that verifies the log itself and does not read the
-// index. If the store was closed in order, it is opened read-only and neither is verified. A
-// damaged log is opened once more by OpenToRead: the index may be what is damaged.
+// index. If the store was closed in order, it is opened read-only and neither is verified. Where
+// that fails, as after an interrupted erasure, or the log seems to be damaged, which may be the
+// index, OpenToRead opens it.
 func (t *Target) OpenUnverified(log *slog.Logger) (*kg.Store, error) {
-	if !kg.ClosedInOrder(t.Data) {
-		return t.OpenToRead(log, kg.Options{})
-	}
-	store, err := t.OpenStore(log, false, kg.Options{ReadOnly: true, SkipChecks: true})
-	if err != nil || kg.CodeOf(store.Ready()) != kg.CodeLogDamaged {
-		return store, err
-	}
-	if err := store.Close(); err != nil {
-		return nil, err
+	if kg.ClosedInOrder(t.Data) {
+		store, err := t.OpenStore(log, false, kg.Options{ReadOnly: true, SkipChecks: true})
+		if err == nil && kg.CodeOf(store.Ready()) != kg.CodeLogDamaged {
+			return store, nil
+		}
+		if err == nil {
+			if err := store.Close(); err != nil {
+				return nil, err
+			}
+		}
 	}
 	return t.OpenToRead(log, kg.Options{})
 }
