@@ -108,10 +108,9 @@ type Options struct {
 	// CheckIndexFirst verifies the checksums of the whole index before Open returns, not in
 	// the background: for a program that reads once and exits.
 	CheckIndexFirst bool
-	// SkipChecks, with ReadOnly, leaves the log and the index of a store of some size unverified,
-	// but for their newest and their smallest files: for a program that verifies what it reads
-	// itself, such as a backup. Without ReadOnly it has no effect: nothing that is written may
-	// follow from a damaged index.
+	// SkipChecks, with ReadOnly, verifies only the newest part of a large log and the smallest
+	// files of a large index. It is for a program that verifies what it reads, such as a backup.
+	// Without ReadOnly it has no effect: nothing that is written may follow from a damaged index.
 	SkipChecks bool
 
 	// indexSummedFirst is how many bytes of the index Open verifies before it returns; 0 is

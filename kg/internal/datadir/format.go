@@ -17,7 +17,7 @@ import (
 //	3  generations of graphs in the log and the index (entry version 3)
 //	4  audit copies of messages, which retraction and erasure take; grants with levels
 //	5  embeddings of assertions (entry version 4); files that are attached to backups
-//	6  the checksum of a backup is without its log entries
+//	6  the checksum of a backup does not include its log entries
 const (
 	FormatVersion = 6
 	OldestFormat  = 1
