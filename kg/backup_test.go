@@ -323,6 +323,27 @@ func TestReplacedEntryOfBackup(t *testing.T) {
 	}
 }
 
+// CopyBackup copies what it verifies, and tells a failure of either side.
+func TestCopyBackup(t *testing.T) {
+	t.Parallel()
+	s := openStore(t, t.TempDir(), tinyLog())
+	newWorker(27, "w").work(t, s, 6)
+	full, want := backupOf(t, s, kg.BackupOptions{})
+	var copied bytes.Buffer
+	info, err := kg.CopyBackup(within(t), &copied, bytes.NewReader(full), nil)
+	if err != nil || info != want || !bytes.Equal(copied.Bytes(), full) {
+		t.Errorf("got %+v, %v and %d bytes, want %+v and %d", info, err, copied.Len(), want, len(full))
+	}
+	if _, err := kg.CopyBackup(within(t), io.Discard, bytes.NewReader(full[:len(full)-1]), nil); kg.CodeOf(err) != kg.CodeLogDamaged {
+		t.Errorf("of a truncated backup: %v, want LOG_DAMAGED", err)
+	}
+	closed, to := io.Pipe()
+	closed.CloseWithError(io.ErrShortWrite)
+	if _, err := kg.CopyBackup(within(t), to, bytes.NewReader(full), nil); !errors.Is(err, io.ErrShortWrite) {
+		t.Errorf("to a writer that fails: %v, want %v", err, io.ErrShortWrite)
+	}
+}
+
 // A store that is closed ends the backup under way.
 func TestBackupEndsWithStore(t *testing.T) {
 	s := openStore(t, t.TempDir(), tinyLog())

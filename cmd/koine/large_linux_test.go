@@ -3,7 +3,9 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -421,57 +423,91 @@ func (l *largeStores) measureBackup(b *testing.B) {
 	b.ReportMetric(float64(middle(copied))/float64(middle(ours)), "ratio")
 }
 
-// probes are the times that writes and reads of a server took.
+// probes are the times that writes and reads took.
 type probes struct {
 	mu            sync.Mutex
-	writes, reads []time.Duration
+	writes, reads []probe
 }
 
-// probe writes to and reads from a server until stop is closed.
-func (p *probes) probe(b *testing.B, url string, people int, stop <-chan struct{}, all *sync.WaitGroup) {
+// probe is one write or read.
+type probe struct {
+	began time.Time
+	took  time.Duration
+}
+
+// follow does work in intervals until stop is closed, and adds the time that it reports.
+func (p *probes) follow(b *testing.B, to *[]probe, stop <-chan struct{}, all *sync.WaitGroup, work func() (time.Duration, error)) {
+	all.Go(func() {
+		for clock := time.NewTicker(probeEvery); ; {
+			select {
+			case <-stop:
+				clock.Stop()
+				return
+			case <-clock.C:
+			}
+			began := time.Now()
+			took, err := work()
+			if err != nil {
+				b.Error(err)
+				return
+			}
+			p.mu.Lock()
+			*to = append(*to, probe{began, took})
+			p.mu.Unlock()
+		}
+	})
+}
+
+// followServer writes to and reads from a server.
+func (p *probes) followServer(b *testing.B, url string, people int, stop <-chan struct{}, all *sync.WaitGroup) {
 	b.Helper()
 	crowd := &chatCrowd{b: b, url: url, address: strings.TrimPrefix(url, "http://")}
 	room := crowd.room([]string{"ann"})
 	writer, reader := dialLarge(b, url), dialLarge(b, url)
 	dice := rand.New(rand.NewPCG(2, 2))
-	follow := func(to *[]time.Duration, work func() error) {
-		all.Go(func() {
-			for clock := time.NewTicker(probeEvery); ; {
-				select {
-				case <-stop:
-					clock.Stop()
-					return
-				case <-clock.C:
-				}
-				began := time.Now()
-				if err := work(); err != nil {
-					b.Error(err)
-					return
-				}
-				took := time.Since(began)
-				p.mu.Lock()
-				*to = append(*to, took)
-				p.mu.Unlock()
-			}
-		})
-	}
-	follow(&p.writes, func() error {
+	p.follow(b, &p.writes, stop, all, func() (time.Duration, error) {
+		began := time.Now()
 		answer, err := writer.post("/a2a", fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"channels/publish","params":{"channelId":%q,"parts":[{"type":"text","text":"probe"}]}}`, room))
 		if err == nil && !bytes.Contains(answer, []byte(`"sequence"`)) {
 			err = fmt.Errorf("answer %.300s", answer)
 		}
-		return err
+		return time.Since(began), err
 	})
-	follow(&p.reads, func() error { return reader.readPerson(dice.IntN(people)) })
+	p.follow(b, &p.reads, stop, all, func() (time.Duration, error) {
+		began := time.Now()
+		err := reader.readPerson(dice.IntN(people))
+		return time.Since(began), err
+	})
 }
 
-// take returns the times since the last call, sorted.
-func (p *probes) take() (writes, reads []time.Duration) {
+// followMachine does what no server is needed for: a write is one of 4 KiB with a sync, a read the
+// delay of a timer.
+func (p *probes) followMachine(b *testing.B, path string, stop <-chan struct{}, all *sync.WaitGroup) {
+	b.Helper()
+	f, err := os.Create(path)
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { f.Close(); os.Remove(path) })
+	page := make([]byte, 4<<10)
+	p.follow(b, &p.writes, stop, all, func() (time.Duration, error) {
+		began := time.Now()
+		_, err := f.WriteAt(page, 0)
+		return time.Since(began), errors.Join(err, syscall.Fdatasync(int(f.Fd())))
+	})
+	const delay = 2 * time.Millisecond
+	p.follow(b, &p.reads, stop, all, func() (time.Duration, error) {
+		began := time.Now()
+		time.Sleep(delay)
+		return time.Since(began) - delay, nil
+	})
+}
+
+// take returns what is new since the last call.
+func (p *probes) take() (writes, reads []probe) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	writes, reads, p.writes, p.reads = p.writes, p.reads, nil, nil
-	slices.Sort(writes)
-	slices.Sort(reads)
 	return writes, reads
 }
 
@@ -482,20 +518,24 @@ func (l *largeStores) measureRetention(b *testing.B) {
 	other, otherURL := l.serve(b, l.small)
 	stop := make(chan struct{})
 	var all sync.WaitGroup
-	var ours, theirs probes
-	ours.probe(b, url, l.large.people(), stop, &all)
-	theirs.probe(b, otherURL, l.small.people(), stop, &all)
+	var ours, theirs, machine probes
+	ours.followServer(b, url, l.large.people(), stop, &all)
+	theirs.followServer(b, otherURL, l.small.people(), stop, &all)
+	machine.followMachine(b, filepath.Join(l.dir, "probe"), stop, &all)
 	const begins, ends = "oldest readable revision raised", "removed old history"
 	report := func(part string) {
+		syncs, delays := machine.take()
+		b.Logf("%s, the machine: %s", part, describeProbes(syncs, delays, nil))
 		for _, side := range []struct {
 			name string
 			of   *probes
 		}{{"large", &ours}, {"beside", &theirs}} {
 			writes, reads := side.of.take()
-			b.Logf("%s, %s: %s", part, side.name, describeProbes(writes, reads))
-			if part == "during" && len(writes) > 0 && len(reads) > 0 {
+			b.Logf("%s, %s: %s", part, side.name, describeProbes(writes, reads, slices.Concat(syncs, delays)))
+			if part == "during" {
 				name := strings.TrimPrefix(side.name+"-", "large-")
-				b.ReportMetric(max(writes[len(writes)-1], reads[len(reads)-1]).Seconds()*1000, name+"longest-ms")
+				longest := slices.MaxFunc(slices.Concat(writes, reads, []probe{{}}), compareProbes)
+				b.ReportMetric(longest.took.Seconds()*1000, name+"longest-ms")
 			}
 		}
 	}
@@ -525,20 +565,39 @@ func (l *largeStores) measureRetention(b *testing.B) {
 	l.stopServer(b, other)
 }
 
-// describeProbes describes sorted times.
-func describeProbes(writes, reads []time.Duration) string {
+// longPause is what an operation may take at most while history is removed.
+const longPause = 50 * time.Millisecond
+
+func compareProbes(a, b probe) int { return cmp.Compare(a.took, b.took) }
+
+// describeProbes describes writes and reads, and tells of each long one how long the longest probe
+// of the machine took at that time.
+func describeProbes(writes, reads, machine []probe) string {
 	var parts []string
 	for _, of := range []struct {
-		what  string
-		times []time.Duration
+		what   string
+		probes []probe
 	}{{"writes", writes}, {"reads", reads}} {
-		n := len(of.times)
+		n := len(of.probes)
 		if n == 0 {
 			continue
 		}
-		over, _ := slices.BinarySearch(of.times, 50*time.Millisecond)
-		parts = append(parts, fmt.Sprintf("%d %s, p50 %s, p99 %s, longest %s, %d of 50 ms and more", n, of.what,
-			of.times[n/2].Round(10*time.Microsecond), of.times[n*99/100].Round(10*time.Microsecond), of.times[n-1].Round(10*time.Microsecond), n-over))
+		sorted := slices.SortedFunc(slices.Values(of.probes), compareProbes)
+		var long []string
+		for _, p := range sorted {
+			if p.took < longPause {
+				continue
+			}
+			var beside time.Duration
+			for _, m := range machine {
+				if m.began.Before(p.began.Add(p.took)) && p.began.Before(m.began.Add(m.took)) {
+					beside = max(beside, m.took)
+				}
+			}
+			long = append(long, fmt.Sprintf("%s at %s (machine %s)", p.took.Round(time.Millisecond), p.began.Format("04:05.00"), beside.Round(time.Millisecond)))
+		}
+		parts = append(parts, fmt.Sprintf("%d %s, p50 %s, p99 %s, longest %s, %d of %s and more %v", n, of.what,
+			sorted[n/2].took.Round(10*time.Microsecond), sorted[n*99/100].took.Round(10*time.Microsecond), sorted[n-1].took.Round(10*time.Microsecond), len(long), longPause, long))
 	}
 	return strings.Join(parts, "; ")
 }

@@ -157,7 +157,12 @@ func fill(t testing.TB, n int, work func(i int) error) {
 	for range fillers {
 		wg.Go(func() {
 			for i := range next {
-				if err := work(i); err != nil {
+				err := work(i)
+				for kg.CodeOf(err) == kg.CodeOverloaded { // the volume is slow
+					time.Sleep(100 * time.Millisecond)
+					err = work(i)
+				}
+				if err != nil {
 					t.Error(err)
 				}
 			}

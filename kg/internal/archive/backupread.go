@@ -37,6 +37,18 @@ func VerifyBackup(ctx context.Context, r io.Reader, progress func(done, total ui
 	return readBackup(ctx, r, backupSink{}, progress)
 }
 
+// CopyBackup copies a backup and verifies it as VerifyBackup does. Writing is beside verifying, on
+// a goroutine that has ended when CopyBackup returns. After an error a part may have been written.
+func CopyBackup(ctx context.Context, to io.Writer, from io.Reader, progress func(done, total uint64)) (BackupInfo, error) {
+	w := NewAsyncWriter(to)
+	defer w.Close()
+	info, err := VerifyBackup(ctx, io.TeeReader(from, w), progress)
+	if failed := w.Flush(); failed != nil {
+		return info, failed
+	}
+	return info, err
+}
+
 // readBackup verifies a backup and passes its contents to sink.
 func readBackup(ctx context.Context, r io.Reader, sink backupSink, progress func(done, total uint64)) (info BackupInfo, err error) {
 	in := newBackupReader(r)

@@ -1,52 +1,68 @@
 package wal
 
-import "sync"
-
-// batchBytes ends a batch of a frameReader, aheadBatches is how many it has: one is used while
-// the next is read.
-const (
-	batchBytes   = windowBytes
-	aheadBatches = 3
+import (
+	"crypto/sha256"
+	"runtime"
+	"sync"
 )
 
-// frameReader reads entries in order, with their payloads, on a goroutine of its own, so that
-// hashing is beside reading. It checks everything but the links.
+// maxCheckers is how many goroutines of a frameReader check entries, on as many processors.
+const maxCheckers = 4
+
+// frameReader reads entries in order for Frames. One goroutine reads windows of the segments,
+// others check and hash their entries: the hash of an entry does not need the one before. Links
+// are left to the receiver.
 type frameReader struct {
-	batches chan *frameBatch // closed after the last one
+	log     *Log
+	batches chan *frameBatch // in order; closed after the last one
+	read    chan *frameBatch // to be checked
 	free    chan *frameBatch // to be filled anew
 	stopped chan struct{}
 	done    sync.WaitGroup
 }
 
-// frameBatch is a run of entries, valid until it is free.
+// frameBatch is a run of entries in one window, valid until it is free.
 type frameBatch struct {
-	frames []frame
-	room   []byte
-	err    error // ends the run
-	failed uint64
+	first   uint64
+	raws    [][]byte
+	room    []byte        // of the window
+	checked chan struct{} // receives when the fields below are set
+	frames  []Frame
+	err     error // of the entry after the frames: ends the run
 }
 
 // readAhead starts a reader. The caller calls stop.
 func (l *Log) readAhead(from, to uint64) *frameReader {
-	r := &frameReader{batches: make(chan *frameBatch, aheadBatches), free: make(chan *frameBatch, aheadBatches), stopped: make(chan struct{})}
-	for range aheadBatches {
-		r.free <- &frameBatch{}
+	checkers := min(runtime.GOMAXPROCS(0), maxCheckers)
+	batches := checkers + 2 // one is filled, one used
+	r := &frameReader{
+		log:     l,
+		batches: make(chan *frameBatch, batches), // all have room for all, so that no send blocks
+		read:    make(chan *frameBatch, batches),
+		free:    make(chan *frameBatch, batches),
+		stopped: make(chan struct{}),
 	}
-	r.done.Go(func() { r.readFrom(l, from, to) })
+	for range batches {
+		r.free <- &frameBatch{checked: make(chan struct{}, 1)}
+	}
+	r.done.Go(func() { r.readFrom(from, to) })
+	for range checkers {
+		r.done.Go(r.checkBatches)
+	}
 	return r
 }
 
-// stop ends the reader and waits for it.
+// stop ends the goroutines and waits for them.
 func (r *frameReader) stop() {
 	close(r.stopped)
 	r.done.Wait()
 }
 
-func (r *frameReader) readFrom(l *Log, from, to uint64) {
+func (r *frameReader) readFrom(from, to uint64) {
 	defer close(r.batches)
-	in := l.newOrderedReader()
+	defer close(r.read)
+	in := r.log.newOrderedReader()
 	defer in.Close()
-	var payload []byte
 	for from <= to {
 		var b *frameBatch
 		select {
@@ -54,31 +70,57 @@ func (r *frameReader) readFrom(l *Log, from, to uint64) {
 		case <-r.stopped:
 			return
 		}
-		from, payload = b.fill(in, from, to, payload)
-		r.batches <- b // has room for all batches
-		if b.err != nil {
-			return
-		}
+		from = b.fill(in, from, to)
+		r.batches <- b
+		r.read <- b
 	}
 }
 
-// fill reads entries until there are batchBytes of them. It returns the entry to go on with.
-func (b *frameBatch) fill(in *orderedReader, from, to uint64, payload []byte) (uint64, []byte) {
-	if b.frames = b.frames[:0]; cap(b.room) == 0 {
-		b.room = make([]byte, batchBytes)
-	}
-	for used := 0; from <= to && used < batchBytes; from++ {
-		// A longer entry is not in the room, which keeps its size.
-		f, err := in.readLone(from, b.room[used:used:batchBytes])
-		if err == nil {
-			payload, err = f.unpackInto(payload)
-		}
-		if err != nil {
-			b.err, b.failed = err, from
+// fill reads a window of entries, or one that is not found in a window. It returns the entry to
+// go on with.
+func (b *frameBatch) fill(in *orderedReader, from, to uint64) uint64 {
+	b.first, b.raws = from, b.raws[:0]
+	in.entries = window{bytes: b.room[:0]}
+	for raw := in.find(from); raw != nil; raw = in.findRead(from) {
+		b.raws = append(b.raws, raw)
+		if from++; from > to {
 			break
 		}
-		b.frames = append(b.frames, f)
-		used += len(f.raw)
 	}
-	return from, payload
+	b.room = in.entries.bytes
+	if len(b.raws) == 0 {
+		b.raws = append(b.raws, nil)
+		from++
+	}
+	return from
+}
+
+// checkBatches checks batches until the last one is read. It yields its processor after each:
+// the operations of a server are before its backup.
+func (r *frameReader) checkBatches() {
+	for b := range r.read {
+		select {
+		case <-r.stopped:
+		default:
+			b.check(r.log)
+		}
+		b.checked <- struct{}{}
+		runtime.Gosched()
+	}
+}
+
+// check checks and hashes the entries. What is damaged is read again by raft-wal, which tells why.
+func (b *frameBatch) check(l *Log) {
+	b.frames, b.err = b.frames[:0], nil
+	for i, raw := range b.raws {
+		index := b.first + uint64(i)
+		f, err := decodeFrame(raw)
+		if err != nil || f.index != index {
+			if f, err = l.readLone(index, nil); err != nil {
+				b.err = err
+				return
+			}
+		}
+		b.frames = append(b.frames, Frame{f.index, f.prev, sha256.Sum256(f.raw), f.raw})
+	}
 }

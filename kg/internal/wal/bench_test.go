@@ -1,7 +1,11 @@
 package wal_test
 
 import (
+	"errors"
 	"fmt"
+	"io"
+	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/hashicorp/go-hclog"
@@ -108,6 +112,53 @@ func BenchmarkRead(b *testing.B) {
 				b.Fatal(err)
 			}
 			l.Close()
+		}
+	})
+}
+
+// BenchmarkFrames compares the entries of a log for a backup, checked and hashed, with reading its
+// files.
+func BenchmarkFrames(b *testing.B) {
+	const entries = 200_000
+	dir := b.TempDir()
+	l := open(b, dir, wal.Options{})
+	payloads := make([][]byte, entries/100)
+	for i := range payloads {
+		payloads[i] = noise(benchEntryBytes)
+	}
+	for l.Last() < entries {
+		if err := l.Append(l.Last()+1, payloads); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.Run("twin", func(b *testing.B) {
+		b.SetBytes(l.UsedBytes())
+		room := make([]byte, 256<<10)
+		for b.Loop() {
+			names, err := filepath.Glob(filepath.Join(dir, "*.wal"))
+			if err != nil || len(names) == 0 {
+				b.Fatal(names, err)
+			}
+			for _, name := range names {
+				f, err := os.Open(name)
+				if err != nil {
+					b.Fatal(err)
+				}
+				_, err = io.CopyBuffer(struct{ io.Writer }{io.Discard}, f, room)
+				if err = errors.Join(err, f.Close()); err != nil {
+					b.Fatal(err)
+				}
+			}
+		}
+	})
+	b.Run("koine", func(b *testing.B) {
+		b.SetBytes(l.UsedBytes())
+		for b.Loop() {
+			for _, err := range l.Frames(1, entries) {
+				if err != nil {
+					b.Fatal(err)
+				}
+			}
 		}
 	})
 }

@@ -22,6 +22,7 @@ import (
 	"io"
 	"math"
 	"os"
+	"slices"
 	"sync/atomic"
 
 	"github.com/hashicorp/raft-wal/types"
@@ -52,11 +53,11 @@ type metaStore struct {
 	readOnly bool
 	lenient  bool // do not refuse a log with lost entries
 
-	body   metaBody
-	closed atomic.Pointer[[]types.SegmentInfo] // of body: for any goroutine, and unchanged
-	next   int                                 // file to write first: never the only valid one
-	uneven bool                                // the files differ, or one is not legible
-	failed error
+	body     metaBody
+	segments atomic.Pointer[[]types.SegmentInfo] // of body: for any goroutine, and unchanged
+	next     int                                 // file to write first: never the only valid one
+	uneven   bool                                // the files differ, or one is not legible
+	failed   error
 }
 
 // openMeta reads the metadata; a new log has none yet.
@@ -84,28 +85,31 @@ func openMeta(files types.VFS, dir string, readOnly bool) (*metaStore, error) {
 	if best.Version != metaVersion {
 		return nil, fmt.Errorf("%w: metadata %d", ErrVersion, best.Version)
 	}
-	m.noteClosed()
+	m.noteSegments()
 	return m, checkSegments(best.State)
 }
 
-// noteClosed notes the closed segments of the metadata.
-func (m *metaStore) noteClosed() {
-	closed := make([]types.SegmentInfo, 0, len(m.body.State.Segments))
-	for _, seg := range m.body.State.Segments {
-		if !seg.SealTime.IsZero() {
-			closed = append(closed, seg)
-		}
-	}
-	m.closed.Store(&closed)
+// noteSegments notes the segments of the metadata.
+func (m *metaStore) noteSegments() {
+	segments := slices.Clone(m.body.State.Segments)
+	m.segments.Store(&segments)
 }
 
 // closedSegments returns the segments that no append reaches anymore. It is safe for concurrent use.
 func (m *metaStore) closedSegments() []types.SegmentInfo {
-	if list := m.closed.Load(); list != nil {
-		return *list
+	list := m.segments.Load()
+	if list == nil {
+		return nil
 	}
-	return nil
+	closed := *list
+	for len(closed) > 0 && isOpen(closed[len(closed)-1]) {
+		closed = closed[:len(closed)-1]
+	}
+	return closed
 }
+
+// isOpen reports whether appends go to a segment.
+func isOpen(seg types.SegmentInfo) bool { return seg.SealTime.IsZero() }
 
 // refuseUnlessNew distinguishes a log that was never begun (no metadata, or its first write
 // was torn) from one that has lost its metadata.
@@ -187,7 +191,7 @@ func checkSegments(s types.PersistentState) error {
 	for i, seg := range s.Segments {
 		last := i == len(s.Segments)-1
 		switch {
-		case seg.SealTime.IsZero() != last, seg.BaseIndex == 0, seg.ID >= s.NextSegmentID,
+		case isOpen(seg) != last, seg.BaseIndex == 0, seg.ID >= s.NextSegmentID,
 			seg.MinIndex < seg.BaseIndex, !last && seg.MaxIndex < seg.MinIndex,
 			seg.IndexStart > math.MaxUint32,
 			i > 0 && s.Segments[i-1].MaxIndex+1 != seg.BaseIndex:
@@ -213,7 +217,7 @@ func (m *metaStore) CommitState(s types.PersistentState) error {
 	m.body.Sequence++
 	m.body.State = s
 	if m.failed = m.writeBoth(); m.failed == nil {
-		m.noteClosed()
+		m.noteSegments()
 	}
 	return m.failed
 }

@@ -2,6 +2,7 @@ package wal
 
 import (
 	"encoding/binary"
+	"math"
 
 	"github.com/hashicorp/raft-wal/segment"
 	"github.com/hashicorp/raft-wal/types"
@@ -11,22 +12,36 @@ import (
 // longer.
 const windowBytes = 256 << 10
 
-// orderedReader reads entries in ascending order. raft-wal reads 64 KiB for each entry, and the
-// index of its segment before; an orderedReader reads a closed segment in windows. What it does
-// not find there, raft-wal reads, and tells why it cannot. It belongs to one goroutine.
-type orderedReader struct {
-	l    *Log
-	seg  types.SegmentInfo  // the open one
-	file types.ReadableFile // nil for none
+// lowerReadBytes is what raft-wal reads for an entry, in bytes.
+const lowerReadBytes = 64 << 10
 
-	offsets fileWindow // of the segment's index
-	entries fileWindow
+// orderedReader reads entries in ascending order. raft-wal reads lowerReadBytes for each entry,
+// and the index of its segment before; an orderedReader reads windows of a segment and follows
+// the entries in them. What it does not find there, raft-wal reads, and tells why it cannot. It
+// belongs to one goroutine.
+type orderedReader struct {
+	l        *Log
+	segments *[]types.SegmentInfo // of the log when seg was looked up
+	seg      types.SegmentInfo    // the open one
+	file     types.ReadableFile   // nil for none
+
+	next uint64 // the entry at the position, 0 if there is no position
+	at   int64  // offset of the position in the file
+
+	offsets window // of the index of a closed segment
+	entries window
+	// Of a segment that is appended to: the last entry that is certain to be in the window, and
+	// how many entries raft-wal has read. Such a segment has no index yet, so that a position in
+	// it is found from its beginning; that pays once raft-wal has read as much.
+	complete uint64
+	lone     int
 }
 
-// fileWindow is a part of a file.
-type fileWindow struct {
+// window is a part of a file.
+type window struct {
 	at    int64
 	bytes []byte
+	fixed bool // reads do not move it
 }
 
 func (l *Log) newOrderedReader() *orderedReader { return &orderedReader{l: l} }
@@ -37,6 +52,9 @@ func (r *orderedReader) Close() {
 		_ = r.file.Close() // opened for reading
 		r.file = nil
 	}
+	r.next, r.lone = 0, 0
+	r.offsets.clear()
+	r.entries.clear()
 }
 
 // readLone is Log.readLone.
@@ -50,31 +68,33 @@ func (r *orderedReader) readLone(index uint64, room []byte) (frame, error) {
 	return r.l.readLone(index, room)
 }
 
-// find returns the bytes of an entry in a closed segment, valid until the next call, or nil if
-// they are not where they belong.
+// find returns the bytes that should be those of an entry, valid until the next call, or nil if
+// it does not find them.
 func (r *orderedReader) find(index uint64) []byte {
-	if !r.openSegment(index) {
+	if !r.openSegment(index) || index != r.next && !r.seek(index) {
 		return nil
 	}
-	at := int64(r.seg.IndexStart) + 4*int64(index-r.seg.BaseIndex)
-	offset := r.offsets.read(r.file, at, 4, sealedEnd(r.seg))
-	if offset == nil {
-		return nil
-	}
-	at = int64(binary.LittleEndian.Uint32(offset))
-	header := r.entries.read(r.file, at, lowerHeaderBytes, int64(r.seg.IndexStart))
-	if header == nil || header[0] != lowerEntry {
-		return nil
-	}
-	n := binary.LittleEndian.Uint32(header[4:])
-	if n > MaxEntryBytes {
-		return nil
-	}
-	return r.entries.read(r.file, at+lowerHeaderBytes, int(n), int64(r.seg.IndexStart))
+	return r.follow()
 }
 
-// openSegment opens the closed segment of an entry. It returns false if there is none, or the
-// entry is not to be read.
+// findRead is find for the next entry, if all of it is in the window: what was found there before
+// stays valid.
+func (r *orderedReader) findRead(index uint64) []byte {
+	if index != r.next || !segmentHas(r.seg, index) || isOpen(r.seg) && index > r.complete {
+		return nil
+	}
+	at := r.at
+	r.entries.fixed = true
+	raw := r.follow()
+	r.entries.fixed = false
+	if raw == nil {
+		r.next, r.at = index, at
+	}
+	return raw
+}
+
+// openSegment opens the segment of an entry. It returns false if there is none, or the entry is
+// not to be read.
 func (r *orderedReader) openSegment(index uint64) bool {
 	l := r.l
 	l.open.RLock()
@@ -82,15 +102,23 @@ func (r *orderedReader) openSegment(index uint64) bool {
 	if l.closed || index == 0 || index > l.last.Load() || index < l.First() {
 		return false
 	}
-	if r.file != nil && index >= r.seg.MinIndex && index <= r.seg.MaxIndex {
+	segments := l.meta.segments.Load()
+	if r.file != nil && segments == r.segments && segmentHas(r.seg, index) {
 		return true
 	}
-	r.Close()
-	r.offsets.bytes, r.entries.bytes = r.offsets.bytes[:0], r.entries.bytes[:0]
-	for _, seg := range l.meta.closedSegments() {
-		if index < seg.MinIndex || index > seg.MaxIndex {
+	if segments == nil {
+		return false
+	}
+	r.segments = segments
+	for _, seg := range *segments {
+		if !segmentHas(seg, index) {
 			continue
 		}
+		if r.file != nil && seg.ID == r.seg.ID { // closed in the meantime
+			r.seg = seg
+			return true
+		}
+		r.Close()
 		f, err := l.files.OpenReader(l.dir, segment.FileName(seg))
 		if err != nil {
 			return false
@@ -101,22 +129,86 @@ func (r *orderedReader) openSegment(index uint64) bool {
 	return false
 }
 
+// segmentHas reports whether a segment has an entry, if the log has it.
+func segmentHas(seg types.SegmentInfo, index uint64) bool {
+	return index >= seg.MinIndex && (isOpen(seg) || index <= seg.MaxIndex)
+}
+
+// seek sets the position to an entry of the segment.
+func (r *orderedReader) seek(index uint64) bool {
+	r.next = 0
+	if isOpen(r.seg) {
+		if r.lone++; r.lone <= r.l.options.SegmentBytes/lowerReadBytes {
+			return false
+		}
+		r.next, r.at = r.seg.BaseIndex, fileHeaderBytes
+		for r.next < index && r.follow() != nil {
+		}
+		return r.next == index
+	}
+	at := int64(r.seg.IndexStart) + 4*int64(index-r.seg.BaseIndex)
+	if offset := r.offsets.read(r.file, at, 4, sealedEnd(r.seg)); offset != nil {
+		r.next, r.at = index, int64(binary.LittleEndian.Uint32(offset))
+	}
+	return r.next == index
+}
+
+// follow returns the entry at the position, valid until the next call, and goes to the one after
+// it. If there is none, it returns nil, and there is no position anymore.
+func (r *orderedReader) follow() []byte {
+	end := int64(r.seg.IndexStart)
+	if isOpen(r.seg) {
+		end = math.MaxInt64
+		if r.next > r.complete {
+			r.complete = r.l.last.Load() // before the window is read
+			r.entries.clear()
+		}
+	}
+	for header := r.entries.read(r.file, r.at, lowerHeaderBytes, end); header != nil; header = r.entries.read(r.file, r.at, lowerHeaderBytes, end) {
+		if header[0] == lowerCommit { // the end of a batch
+			r.at += lowerHeaderBytes
+			continue
+		}
+		n := int64(binary.LittleEndian.Uint32(header[4:]))
+		if header[0] != lowerEntry || n > MaxEntryBytes {
+			break
+		}
+		raw := r.entries.read(r.file, r.at+lowerHeaderBytes, int(n), end)
+		if raw == nil {
+			break
+		}
+		r.next, r.at = r.next+1, r.at+lowerHeaderBytes+(n+7)&^7
+		return raw
+	}
+	r.next = 0
+	return nil
+}
+
+func (w *window) clear() { w.bytes = w.bytes[:0] }
+
+// has reports whether n bytes at an offset are in the window.
+func (w *window) has(at int64, n int) bool {
+	return at >= w.at && at+int64(n) <= w.at+int64(len(w.bytes))
+}
+
 // read returns n bytes at an offset, valid until the next call, or nil if they cannot be read.
 // What it reads ahead ends at end.
-func (w *fileWindow) read(f types.ReadableFile, at int64, n int, end int64) []byte {
-	if at < 0 || at+int64(n) > end {
+func (w *window) read(f types.ReadableFile, at int64, n int, end int64) []byte {
+	if at < 0 || at > end-int64(n) {
 		return nil
 	}
-	if at < w.at || at+int64(n) > w.at+int64(len(w.bytes)) {
+	if !w.has(at, n) {
+		if w.fixed {
+			return nil
+		}
 		size := int(min(max(int64(n), windowBytes), end-at))
 		if cap(w.bytes) < size || cap(w.bytes) > max(size, windowBytes) {
 			w.bytes = make([]byte, size)
 		}
-		w.at, w.bytes = at, w.bytes[:size]
-		if got, _ := f.ReadAt(w.bytes, at); got < size { // raft-wal will meet the error
-			w.bytes = w.bytes[:0]
+		got, _ := f.ReadAt(w.bytes[:size], at) // raft-wal will meet the error
+		if w.at, w.bytes = at, w.bytes[:got]; got < n {
 			return nil
 		}
 	}
-	return w.bytes[at-w.at : at-w.at+int64(n)]
+	return w.bytes[at-w.at:][:n:n]
 }

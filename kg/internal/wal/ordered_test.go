@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"sync"
 	"sync/atomic"
 	"testing"
 
@@ -26,6 +27,27 @@ func (c *readCounter) OpenReader(dir, name string) (types.ReadableFile, error) {
 	}
 	c.open.Add(1)
 	return &countedReader{f, c}, nil
+}
+
+func (c *readCounter) Create(dir, name string, size uint64) (types.WritableFile, error) {
+	f, err := c.VFS.Create(dir, name, size)
+	if err != nil {
+		return nil, err
+	}
+	return &countedAppender{f, c}, nil
+}
+
+// countedAppender is a segment that is appended to, of which raft-wal reads too.
+type countedAppender struct {
+	types.WritableFile
+	to *readCounter
+}
+
+func (f *countedAppender) ReadAt(b []byte, off int64) (int, error) {
+	n, err := f.WritableFile.ReadAt(b, off)
+	f.to.bytes.Add(int64(n))
+	f.to.calls.Add(1)
+	return n, err
 }
 
 type countedReader struct {
@@ -118,6 +140,115 @@ func TestEntriesAreReadInWindows(t *testing.T) {
 			t.Errorf("%s: %d files are still open", name, files.open.Load()-openBefore)
 		}
 	}
+}
+
+// The segment that is appended to is read in windows too, after a few entries.
+func TestOpenSegmentIsReadInWindows(t *testing.T) {
+	t.Parallel()
+	files := &readCounter{VFS: waltest.New()}
+	const entries = 3000
+	l := open(t, t.TempDir(), wal.Options{Files: files, SegmentBytes: 4 << 20})
+	text := bytes.Repeat([]byte("x"), 700)
+	batch := make([][]byte, entries)
+	for i := range batch {
+		batch[i] = fmt.Appendf(nil, "%d %s", i+1, text)
+	}
+	if err := l.Append(1, batch); err != nil {
+		t.Fatal(err)
+	}
+	for name, read := range map[string]func() error{
+		"entries": func() error {
+			next := uint64(1)
+			for e, err := range l.Entries(1, 0) {
+				if err != nil || !bytes.HasPrefix(e.Payload, fmt.Appendf(nil, "%d xx", next)) {
+					return fmt.Errorf("entry %d: %.20s, %w", next, e.Payload, err)
+				}
+				next++
+			}
+			return nil
+		},
+		"frames": func() error {
+			next := uint64(2000)
+			for f, err := range l.Frames(next, entries) {
+				if err != nil || f.Index != next {
+					return fmt.Errorf("entry %d at %d: %w", f.Index, next, err)
+				}
+				next++
+			}
+			return nil
+		},
+		"verify": func() error { return l.Verify(t.Context(), nil) },
+	} {
+		before := files.calls.Load()
+		if err := read(); err != nil {
+			t.Fatal(name, err)
+		}
+		if n := files.calls.Load() - before; n > entries/10 {
+			t.Errorf("%s: %d reads for %d entries", name, n, entries)
+		}
+	}
+}
+
+// Readers beside an appender read what was acknowledged, in segments that are appended to and
+// closed under them.
+func TestReadersFollowAppends(t *testing.T) {
+	t.Parallel()
+	const entries = 4000
+	l := open(t, t.TempDir(), wal.Options{SegmentBytes: 128 << 10})
+	payload := func(i uint64) []byte {
+		return bytes.Repeat(fmt.Appendf(nil, "%d ", i), 1+int(i*7919%150))
+	}
+	for i := uint64(1); i <= entries/4; i++ {
+		if err := l.Append(i, [][]byte{payload(i)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var appending sync.WaitGroup
+	appending.Go(func() {
+		for i := l.Last() + 1; i <= entries; i++ {
+			if err := l.Append(i, [][]byte{payload(i)}); err != nil {
+				t.Error(err)
+				return
+			}
+		}
+	})
+	read := func(round func(from uint64) (uint64, error)) {
+		next := uint64(1)
+		for next <= entries && !t.Failed() {
+			var err error
+			if next, err = round(next); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	var reading sync.WaitGroup
+	reading.Go(func() {
+		read(func(next uint64) (uint64, error) {
+			for e, err := range l.Entries(next, 0) {
+				if err != nil || !bytes.Equal(e.Payload, payload(next)) {
+					return next, fmt.Errorf("entry %d: %.20s, %w", next, e.Payload, err)
+				}
+				next++
+			}
+			return next, nil
+		})
+	})
+	reading.Go(func() {
+		read(func(next uint64) (uint64, error) {
+			for f, err := range l.Frames(next, l.Last()) {
+				if err != nil {
+					return next, fmt.Errorf("frame %d: %w", next, err)
+				}
+				if got, err := f.Payload(); f.Index != next || err != nil || !bytes.Equal(got, payload(next)) {
+					return next, fmt.Errorf("frame %d at %d: %.20s, %w", f.Index, next, got, err)
+				}
+				next++
+			}
+			return next, nil
+		})
+	})
+	appending.Wait()
+	reading.Wait()
 }
 
 // A reader that the front of the log overtakes ends with ErrNotFound, also within an open segment.

@@ -147,14 +147,21 @@ func (l *Log) readFrameFrom(from frameSource, index uint64, room []byte) (frame,
 // hash of the entry.
 func (l *Log) checkLink(f frame) ([sha256.Size]byte, error) {
 	hash := l.hashFrame(f)
-	want, err := l.hashBefore(f.index)
-	if errors.Is(err, ErrNotFound) {
-		return hash, nil // truncated: the link has no target
-	}
-	if err == nil && f.prev != want {
+	want, known, err := l.linkBefore(f.index)
+	if known && f.prev != want {
 		err = wrongLink(f.index, f.prev, want)
 	}
 	return hash, err
+}
+
+// linkBefore returns the hash that an entry must carry. It is not known if the entry before was
+// truncated.
+func (l *Log) linkBefore(index uint64) (hash [sha256.Size]byte, known bool, err error) {
+	hash, err = l.hashBefore(index)
+	if errors.Is(err, ErrNotFound) {
+		return hash, false, nil
+	}
+	return hash, err == nil, err
 }
 
 func (l *Log) hashFrame(f frame) [sha256.Size]byte {

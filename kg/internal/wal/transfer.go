@@ -43,25 +43,37 @@ func (f Frame) Payload() ([]byte, error) {
 	return unpack(d)
 }
 
-// Frames yields the entries from … to in stored form, checked as by Read. Raw is valid until the
-// next one.
+// Frames yields the entries from … to in stored form, checked as by Read but for what is in a
+// compressed payload: its checksum and the links prove that it is what was appended. Raw is valid
+// until the next one.
 func (l *Log) Frames(from, to uint64) iter.Seq2[Frame, error] {
 	return func(yield func(Frame, error) bool) {
 		ahead := l.readAhead(from, to)
 		defer ahead.stop()
+		var prev [sha256.Size]byte
+		linked := false // prev is known
+		next := from
 		for batch := range ahead.batches {
+			<-batch.checked
 			for _, f := range batch.frames {
-				hash, err := l.checkLink(f)
-				if err != nil {
-					yield(Frame{Index: f.index}, err)
+				if next == from {
+					var err error
+					if prev, linked, err = l.linkBefore(from); err != nil {
+						yield(Frame{Index: from}, err)
+						return
+					}
+				}
+				if linked && f.Prev != prev {
+					yield(Frame{Index: f.Index}, wrongLink(f.Index, f.Prev, prev))
 					return
 				}
-				if !yield(Frame{f.index, f.prev, hash, f.raw}, nil) {
+				if !yield(f, nil) {
 					return
 				}
+				next, prev, linked = next+1, f.Hash, true
 			}
 			if batch.err != nil {
-				yield(Frame{Index: batch.failed}, batch.err)
+				yield(Frame{Index: next}, batch.err)
 				return
 			}
 			ahead.free <- batch

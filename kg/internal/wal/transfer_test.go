@@ -2,9 +2,13 @@ package wal_test
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -168,3 +172,63 @@ func TestFramesReadAhead(t *testing.T) {
 		t.Errorf("ended before %d", next)
 	}
 }
+
+// Frames tells an entry that is not the one that was appended, although its own checksum is right:
+// by its place, or by the hash that its successor carries.
+func TestFramesReplaced(t *testing.T) {
+	t.Parallel()
+	const entries, replaced = 40, 20
+	for name, replace := range map[string]func(all []byte, at, next int){
+		"other payload": func(all []byte, at, next int) {
+			frame := all[at:next]
+			frame[64] ^= 1
+			binary.BigEndian.PutUint32(frame[4:], crc32.Update(crc32.Checksum(frame[:4], castagnoli), castagnoli, frame[8:frameBytes]))
+		},
+		"entry before": func(all []byte, at, next int) { copy(all[at:next], all[at-(next-at):at]) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			l, err := wal.Open(dir, wal.Options{SegmentBytes: 256 << 10}) // raft-wal reads four entries before a window does
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer l.Close()
+			var batch [][]byte
+			for i := range entries {
+				batch = append(batch, fmt.Appendf(nil, "entry %07d", i+1))
+			}
+			if err := l.Append(1, batch); err != nil {
+				t.Fatal(err)
+			}
+			files, err := filepath.Glob(filepath.Join(dir, "*.wal"))
+			if err != nil || len(files) != 1 {
+				t.Fatal(files, err)
+			}
+			all, err := os.ReadFile(files[0])
+			if err != nil {
+				t.Fatal(err)
+			}
+			place := func(entry int) int { return bytes.Index(all, fmt.Appendf(nil, "entry %07d", entry)) - 64 }
+			replace(all, place(replaced), place(replaced+1))
+			if err := os.WriteFile(files[0], all, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			last, failed := uint64(0), error(nil)
+			for f, err := range l.Frames(1, entries) {
+				if failed = err; err != nil {
+					break
+				}
+				last = f.Index
+			}
+			if !errors.Is(failed, wal.ErrDamaged) || last > replaced {
+				t.Errorf("ended after entry %d with %v, want %v at %d or the next", last, failed, wal.ErrDamaged, replaced)
+			}
+		})
+	}
+}
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// frameBytes is the size of an entry of 13 bytes.
+const frameBytes = 64 + 13

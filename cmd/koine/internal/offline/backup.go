@@ -146,7 +146,7 @@ func (c *BackupCommand) backupServer(ctx context.Context, t cli.Terminal, out io
 func copyVerified(ctx context.Context, t cli.Terminal, in io.Reader, out io.Writer) (kg.BackupInfo, error) {
 	p := newProgress(t, "backing up", in, -1)
 	defer p.finish()
-	return kg.VerifyBackup(ctx, io.TeeReader(p, out), nil)
+	return kg.CopyBackup(ctx, out, p, nil)
 }
 
 func printBackupSummary(t cli.Terminal, path string, info kg.BackupInfo) {
@@ -173,7 +173,7 @@ func newPrivateFile(path string, write func(io.Writer) error) (err error) {
 			os.Remove(f.Name())
 		}
 	}()
-	early := &syncingWriter{f: f}
+	early := &writeBackWriter{f: f}
 	if err = errors.Join(write(early), early.wait(), f.Sync(), f.Close()); err != nil {
 		return err
 	}
@@ -184,42 +184,42 @@ func newPrivateFile(path string, write func(io.Writer) error) (err error) {
 	return errors.Join(os.Remove(f.Name()), syncDir(filepath.Dir(path)))
 }
 
-// syncInterval is the number of bytes after which a syncingWriter syncs.
-const syncInterval = 16 << 20
+// writeBackInterval is the number of bytes after which a writeBackWriter begins to write back.
+const writeBackInterval = 16 << 20
 
-// syncingWriter syncs a file while it is written, so that little is left for the end. It is
-// for one goroutine.
-type syncingWriter struct {
-	f        *os.File
-	unsynced int
-	syncing  chan error // the result of the sync in progress; nil for none
+// writeBackWriter has the volume write a file while more of it comes, so that little is left for
+// the sync in the end. It is for one goroutine.
+type writeBackWriter struct {
+	f          *os.File
+	begun, end int64      // how far writing back has begun, and how far the file is written
+	running    chan error // the result of writing back; nil before the first
 }
 
-func (w *syncingWriter) Write(b []byte) (n int, err error) {
+func (w *writeBackWriter) Write(b []byte) (n int, err error) {
 	n, err = w.f.Write(b)
-	if w.unsynced += n; err != nil || w.unsynced < syncInterval {
+	if w.end += int64(n); err != nil || w.end-w.begun < writeBackInterval {
 		return n, err
 	}
 	select {
-	case err = <-w.syncing: // of the interval before
+	case err = <-w.running: // of the interval before
 	default:
-		if w.syncing != nil {
+		if w.running != nil {
 			return n, nil // the volume is slower; the page cache takes what is written
 		}
 	}
-	syncing := make(chan error, 1)
-	go func() { syncing <- w.f.Sync() }()
-	w.syncing, w.unsynced = syncing, 0
+	running, at, size := make(chan error, 1), w.begun, w.end-w.begun
+	go func() { running <- writeBack(w.f, at, size) }()
+	w.running, w.begun = running, w.end
 	return n, err
 }
 
-// wait waits for the sync in progress. A file reports an error of writing back to one sync
-// only, so the caller must not ignore it.
-func (w *syncingWriter) wait() error {
-	if w.syncing == nil {
+// wait waits for what is written back. A file may report an error of the volume only once, so the
+// caller must not ignore it.
+func (w *writeBackWriter) wait() error {
+	if w.running == nil {
 		return nil
 	}
-	return <-w.syncing
+	return <-w.running
 }
 
 func syncDir(path string) error {

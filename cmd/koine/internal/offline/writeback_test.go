@@ -8,11 +8,11 @@ import (
 	"testing"
 )
 
-// TestSyncingWriter proves that a file has all that was written in more than one interval.
-func TestSyncingWriter(t *testing.T) {
+// TestWriteBack proves that a file has all that was written in more than one interval.
+func TestWriteBack(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "a")
-	want := bytes.Repeat([]byte("0123456789"), syncInterval/4)
+	want := bytes.Repeat([]byte("0123456789"), writeBackInterval/4)
 	if err := newPrivateFile(path, func(w io.Writer) error {
 		_, err := io.CopyBuffer(struct{ io.Writer }{w}, struct{ io.Reader }{bytes.NewReader(want)}, make([]byte, 1<<20))
 		return err
@@ -24,29 +24,29 @@ func TestSyncingWriter(t *testing.T) {
 	}
 }
 
-// TestSyncingWriterFails proves that the error of an early sync is not lost: the file reports
-// it to no later one.
-func TestSyncingWriterFails(t *testing.T) {
+// TestWriteBackFails proves that the error of writing back is not lost: the file may report
+// it to no later sync.
+func TestWriteBackFails(t *testing.T) {
 	t.Parallel()
-	piece := make([]byte, syncInterval)
+	piece := make([]byte, writeBackInterval)
 	for _, lastWrite := range []bool{true, false} {
-		f, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0) // cannot be synced
+		f, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0) // cannot be written back
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer f.Close()
-		w := &syncingWriter{f: f}
+		w := &writeBackWriter{f: f}
 		if _, err := w.Write(piece); err != nil {
 			t.Fatal(err)
 		}
 		if lastWrite {
 			err = w.wait()
 		} else {
-			w.syncing <- <-w.syncing // it has ended
+			w.running <- <-w.running // it has ended
 			_, err = w.Write(piece)
 		}
 		if err == nil {
-			t.Errorf("after the last write %t: the error of the sync is lost", lastWrite)
+			t.Errorf("after the last write %t: the error of writing back is lost", lastWrite)
 		}
 	}
 }
