@@ -323,7 +323,7 @@ func TestReplacedEntryOfBackup(t *testing.T) {
 	}
 }
 
-// CopyBackup copies what it verifies, and tells a failure of either side.
+// CopyBackup copies a backup that it verifies, and returns the error of either side.
 func TestCopyBackup(t *testing.T) {
 	t.Parallel()
 	s := openStore(t, t.TempDir(), tinyLog())

@@ -480,7 +480,7 @@ func (p *probes) followServer(b *testing.B, url string, people int, stop <-chan 
 	})
 }
 
-// followMachine does what no server is needed for: a write is one of 4 KiB with a sync, a read the
+// followMachine probes the machine without a server: a write is one of 4 KiB with a sync, a read the
 // delay of a timer.
 func (p *probes) followMachine(b *testing.B, path string, stop <-chan struct{}, all *sync.WaitGroup) {
 	b.Helper()
@@ -503,7 +503,7 @@ func (p *probes) followMachine(b *testing.B, path string, stop <-chan struct{}, 
 	})
 }
 
-// take returns what is new since the last call.
+// take returns the probes since the last call.
 func (p *probes) take() (writes, reads []probe) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -565,7 +565,7 @@ func (l *largeStores) measureRetention(b *testing.B) {
 	l.stopServer(b, other)
 }
 
-// longPause is what an operation may take at most while history is removed.
+// longPause is the longest that an operation may take while history is removed.
 const longPause = 50 * time.Millisecond
 
 func compareProbes(a, b probe) int { return cmp.Compare(a.took, b.took) }

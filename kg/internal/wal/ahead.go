@@ -109,7 +109,7 @@ func (r *frameReader) checkBatches() {
 	}
 }
 
-// check checks and hashes the entries. What is damaged is read again by raft-wal, which tells why.
+// check checks and hashes the entries. A damaged entry is read again through raft-wal, for its error.
 func (b *frameBatch) check(l *Log) {
 	b.frames, b.err = b.frames[:0], nil
 	for i, raw := range b.raws {

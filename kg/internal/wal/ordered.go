@@ -12,13 +12,13 @@ import (
 // longer.
 const windowBytes = 256 << 10
 
-// lowerReadBytes is what raft-wal reads for an entry, in bytes.
+// lowerReadBytes is the number of bytes that raft-wal reads for an entry.
 const lowerReadBytes = 64 << 10
 
 // orderedReader reads entries in ascending order. raft-wal reads lowerReadBytes for each entry,
 // and the index of its segment before; an orderedReader reads windows of a segment and follows
-// the entries in them. What it does not find there, raft-wal reads, and tells why it cannot. It
-// belongs to one goroutine.
+// the entries in them. Entries that it does not find there are read through raft-wal, which has
+// the error if that fails. It belongs to one goroutine.
 type orderedReader struct {
 	l        *Log
 	segments *[]types.SegmentInfo // of the log when seg was looked up
@@ -77,8 +77,8 @@ func (r *orderedReader) find(index uint64) []byte {
 	return r.follow()
 }
 
-// findRead is find for the next entry, if all of it is in the window: what was found there before
-// stays valid.
+// findRead is find for the next entry, if all of it is in the window: entries found there before stay
+// valid.
 func (r *orderedReader) findRead(index uint64) []byte {
 	if index != r.next || !segmentHas(r.seg, index) || isOpen(r.seg) && index > r.complete {
 		return nil

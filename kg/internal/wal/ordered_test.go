@@ -189,7 +189,7 @@ func TestOpenSegmentIsReadInWindows(t *testing.T) {
 	}
 }
 
-// Readers beside an appender read what was acknowledged, in segments that are appended to and
+// Readers beside an appender read the acknowledged entries, in segments that are appended to and
 // closed under them.
 func TestReadersFollowAppends(t *testing.T) {
 	t.Parallel()

@@ -43,9 +43,9 @@ func (f Frame) Payload() ([]byte, error) {
 	return unpack(d)
 }
 
-// Frames yields the entries from … to in stored form, checked as by Read but for what is in a
-// compressed payload: its checksum and the links prove that it is what was appended. Raw is valid
-// until the next one.
+// Frames yields the entries from … to in stored form, checked as by Read, except that
+// compressed payloads are not unpacked: checksum and links prove that an entry is the appended
+// one. Raw is valid until the next one.
 func (l *Log) Frames(from, to uint64) iter.Seq2[Frame, error] {
 	return func(yield func(Frame, error) bool) {
 		ahead := l.readAhead(from, to)
