@@ -493,7 +493,8 @@ func (p *probes) followMachine(b *testing.B, path string, stop <-chan struct{}, 
 	p.follow(b, &p.writes, stop, all, func() (time.Duration, error) {
 		began := time.Now()
 		_, err := f.WriteAt(page, 0)
-		return time.Since(began), errors.Join(err, syscall.Fdatasync(int(f.Fd())))
+		err = errors.Join(err, syscall.Fdatasync(int(f.Fd())))
+		return time.Since(began), err
 	})
 	const delay = 2 * time.Millisecond
 	p.follow(b, &p.reads, stop, all, func() (time.Duration, error) {
