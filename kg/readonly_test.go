@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
@@ -305,7 +306,13 @@ func TestReadOnlyEarlierFormat(t *testing.T) {
 	dir := t.TempDir()
 	unpack(t, "testdata/format-1.tar.gz", dir)
 	before := fingerprint(t, dir)
-	s := openStore(t, dir, readOnly(smallOptions()))
+	var logged bytes.Buffer
+	o := readOnly(smallOptions())
+	o.Logger = slog.New(slog.NewTextHandler(&logged, nil))
+	s := openStore(t, dir, o)
+	if text := logged.String(); !strings.Contains(text, `level=INFO msg="the data directory keeps its older format`) {
+		t.Errorf("the log does not say that the format is older, or warns of it: %s", text)
+	}
 	other := filepath.Join(t.TempDir(), "other")
 	copyTree(t, dir, other, nil)
 	want := recordOf(t, openStore(t, other, smallOptions()))

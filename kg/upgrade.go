@@ -2,8 +2,10 @@ package kg
 
 import (
 	"bytes"
+	"context"
 	"encoding/binary"
 	"errors"
+	"log/slog"
 	"math"
 
 	"golang.org/x/sys/unix"
@@ -42,7 +44,11 @@ func (s *Store) upgradeFormat() error {
 		}
 	}
 	if err != nil {
-		s.log.Warn("the data directory keeps its older format until updates are possible", "format", from, "error", err)
+		level := slog.LevelWarn
+		if s.options.ReadOnly { // as asked for
+			level = slog.LevelInfo
+		}
+		s.log.Log(context.Background(), level, "the data directory keeps its older format until updates are possible", "format", from, "error", err)
 		return nil
 	}
 	s.log.Info("upgraded the data directory", "from", from, "to", datadir.FormatVersion)
