@@ -44,6 +44,7 @@ func TestWriteBackFails(t *testing.T) {
 		} else {
 			w.running <- <-w.running // it has ended
 			_, err = w.Write(piece)
+			_ = w.wait() // the file is closed below
 		}
 		if err == nil {
 			t.Errorf("after the last write %t: the error of writing back is lost", lastWrite)
