@@ -309,7 +309,7 @@ func TestHTTPQueries(t *testing.T) {
 		"tasks?includeArtifacts=false":                    {`"totalSize":2`, `"artifacts"`},
 		"tasks?contextId=none":                            {`"totalSize":0`, "none of this"},
 		"tasks?status=TASK_STATE_COMPLETED":               {`"totalSize":1`, "INPUT_REQUIRED"},
-		"tasks?statusTimestampAfter=2027-01-01T00:00:00Z": {`"totalSize":0`, "none of this"},
+		"tasks?statusTimestampAfter=2999-01-01T00:00:00Z": {`"totalSize":0`, "none of this"},
 		"tasks?unknown=x&pageSize=2":                      {`"pageSize":2`, "none of this"},
 		"tasks/" + id:                                     {`"history"`, "none of this"},
 		"tasks/" + id + "?historyLength=0":                {id, `"history"`},

@@ -173,8 +173,7 @@ func newPrivateFile(path string, write func(io.Writer) error) (err error) {
 			os.Remove(f.Name())
 		}
 	}()
-	early := &writeBackWriter{f: f}
-	if err = errors.Join(write(early), early.wait(), f.Sync(), f.Close()); err != nil {
+	if err = errors.Join(writeBlocks(f, write), f.Sync(), f.Close()); err != nil {
 		return err
 	}
 	// Unlike Rename, Link fails if a file of that name has appeared in the meantime.
@@ -184,42 +183,14 @@ func newPrivateFile(path string, write func(io.Writer) error) (err error) {
 	return errors.Join(os.Remove(f.Name()), syncDir(filepath.Dir(path)))
 }
 
-// writeBackInterval is the number of bytes after which a writeBackWriter begins to write back.
-const writeBackInterval = 16 << 20
-
-// writeBackWriter has the volume write a file while more of it comes, so that little is left for
-// the sync in the end. It is for one goroutine.
-type writeBackWriter struct {
-	f          *os.File
-	begun, end int64      // how far writing back has begun, and how far the file is written
-	running    chan error // the result of writing back; nil before the first
-}
-
-func (w *writeBackWriter) Write(b []byte) (n int, err error) {
-	n, err = w.f.Write(b)
-	if w.end += int64(n); err != nil || w.end-w.begun < writeBackInterval {
-		return n, err
+// writeBlocks writes an empty file. Its data is durable after a sync.
+func writeBlocks(f *os.File, write func(io.Writer) error) error {
+	w := newBlockWriter(f, nil)
+	if direct, err := openDirect(f.Name()); err == nil {
+		defer direct.Close() // after close of w: nothing is written then
+		w.direct = direct
 	}
-	select {
-	case err = <-w.running: // of the interval before
-	default:
-		if w.running != nil {
-			return n, nil // the volume is slower; the page cache takes what is written
-		}
-	}
-	running, at, size := make(chan error, 1), w.begun, w.end-w.begun
-	go func() { running <- writeBack(w.f, at, size) }()
-	w.running, w.begun = running, w.end
-	return n, err
-}
-
-// wait waits for what is written back. A file may report an error of the volume only once, so the
-// caller must not ignore it.
-func (w *writeBackWriter) wait() error {
-	if w.running == nil {
-		return nil
-	}
-	return <-w.running
+	return errors.Join(write(w), w.close())
 }
 
 func syncDir(path string) error {
