@@ -244,12 +244,6 @@ func VerifyBackup(ctx context.Context, r io.Reader, progress func(done uint64, t
 	return archive.VerifyBackup(ctx, r, progress)
 }
 
-// CopyBackup copies a backup and verifies it as VerifyBackup does; writing is beside verifying.
-// After an error a part may have been written.
-func CopyBackup(ctx context.Context, to io.Writer, from io.Reader, progress func(done uint64, total uint64)) (BackupInfo, error) {
-	return archive.CopyBackup(ctx, to, from, progress)
-}
-
 // IsLocal reports whether the id is from Snapshot.LocalID.
 func IsLocal(id ID) bool { return base.IsLocal(id) }
 

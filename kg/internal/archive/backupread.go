@@ -37,18 +37,6 @@ func VerifyBackup(ctx context.Context, r io.Reader, progress func(done, total ui
 	return readBackup(ctx, r, backupSink{}, progress)
 }
 
-// CopyBackup copies a backup and verifies it as VerifyBackup does. Writing is beside verifying, on
-// a goroutine that has ended when CopyBackup returns. After an error a part may have been written.
-func CopyBackup(ctx context.Context, to io.Writer, from io.Reader, progress func(done, total uint64)) (BackupInfo, error) {
-	w := NewAsyncWriter(to)
-	defer w.Close()
-	info, err := VerifyBackup(ctx, io.TeeReader(from, w), progress)
-	if failed := w.Flush(); failed != nil {
-		return info, failed
-	}
-	return info, err
-}
-
 // readBackup verifies a backup and passes its contents to sink.
 func readBackup(ctx context.Context, r io.Reader, sink backupSink, progress func(done, total uint64)) (info BackupInfo, err error) {
 	in := newBackupReader(r)
@@ -202,19 +190,22 @@ func newBackupReader(r io.Reader) *backupReader {
 
 func (r *backupReader) readHeader() (info BackupInfo, err error) {
 	magic := make([]byte, len(BackupMagic)+1)
-	if err := r.readFull(magic); err != nil || string(magic[:len(BackupMagic)]) != BackupMagic {
+	if err := r.readFull(magic); err != nil && base.CodeOf(err) != base.CodeLogDamaged {
+		return info, err // of the reader
+	} else if err != nil || string(magic[:len(BackupMagic)]) != BackupMagic {
 		return info, base.Errorf(base.CodeFormatUnknown, "the stream is not a backup of a koine store")
 	}
 	format := int(magic[len(BackupMagic)])
 	text, err := r.readPart(maxBackupHeader, true)
-	if err == nil {
-		err = json.Unmarshal(text, &info)
-	}
+	failed := json.Unmarshal(text, &info)
 	if format < datadir.OldestFormat || format > datadir.FormatVersion {
 		return info, datadir.ErrNewerFormat("backup", format, info.Requires)
 	}
 	if err != nil {
-		return info, errBackupDamaged("its header cannot be read: %w", err)
+		return info, err
+	}
+	if failed != nil {
+		return info, errBackupDamaged("its header cannot be read: %w", failed)
 	}
 	info.Format = format
 	if info.To < info.From || info.First == 0 && info.To > 0 || info.First > info.To+1 || info.Full() && info.First > 1 && info.Checkpoint+1 < info.First {
@@ -253,10 +244,14 @@ func (r *backupReader) readEnd(content []byte) error {
 	if !bytes.Equal(got, want) {
 		return errBackupDamaged("its checksum does not match")
 	}
-	if _, err := r.in.ReadByte(); err != io.EOF {
+	switch _, err := r.in.ReadByte(); err {
+	case io.EOF:
+		return nil
+	case nil:
 		return errBackupDamaged("data follows its end")
+	default:
+		return readError(err)
 	}
-	return nil
 }
 
 // readPart reads a length and that many bytes, which are part of the checksum if summed is true.

@@ -15,7 +15,7 @@ const maxCheckers = 4
 type frameReader struct {
 	log     *Log
 	batches chan *frameBatch // in order; closed after the last one
-	read    chan *frameBatch // to be checked
+	filled  chan *frameBatch // to be checked
 	free    chan *frameBatch // to be filled anew
 	stopped chan struct{}
 	done    sync.WaitGroup
@@ -38,7 +38,7 @@ func (l *Log) readAhead(from, to uint64) *frameReader {
 	r := &frameReader{
 		log:     l,
 		batches: make(chan *frameBatch, batches), // all have room for all, so that no send blocks
-		read:    make(chan *frameBatch, batches),
+		filled:  make(chan *frameBatch, batches),
 		free:    make(chan *frameBatch, batches),
 		stopped: make(chan struct{}),
 	}
@@ -60,7 +60,7 @@ func (r *frameReader) stop() {
 
 func (r *frameReader) readFrom(from, to uint64) {
 	defer close(r.batches)
-	defer close(r.read)
+	defer close(r.filled)
 	in := r.log.newOrderedReader()
 	defer in.Close()
 	for from <= to {
@@ -72,7 +72,7 @@ func (r *frameReader) readFrom(from, to uint64) {
 		}
 		from = b.fill(in, from, to)
 		r.batches <- b
-		r.read <- b
+		r.filled <- b
 	}
 }
 
@@ -98,7 +98,7 @@ func (b *frameBatch) fill(in *orderedReader, from, to uint64) uint64 {
 // checkBatches checks batches until the last one is read. It yields its processor after each:
 // the operations of a server are before its backup.
 func (r *frameReader) checkBatches() {
-	for b := range r.read {
+	for b := range r.filled {
 		select {
 		case <-r.stopped:
 		default:
@@ -109,7 +109,8 @@ func (r *frameReader) checkBatches() {
 	}
 }
 
-// check checks and hashes the entries. A damaged entry is read again through raft-wal, for its error.
+// check checks and hashes the entries. Those that were not found, or are damaged, are read through
+// raft-wal, which has the error.
 func (b *frameBatch) check(l *Log) {
 	b.frames, b.err = b.frames[:0], nil
 	for i, raw := range b.raws {

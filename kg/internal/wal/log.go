@@ -233,8 +233,8 @@ func (l *Log) truncateStep(before uint64) (more bool, files *segmentFiles, err e
 		return false, nil, nil
 	}
 	to := before
-	if closed := l.meta.closedSegments(); len(closed) > 0 && closed[0].MaxIndex >= first {
-		to = min(to, closed[0].MaxIndex+1)
+	if sealed := l.meta.sealedSegments(); len(sealed) > 0 && sealed[0].MaxIndex >= first {
+		to = min(to, sealed[0].MaxIndex+1)
 	}
 	l.first.Store(to) // before the truncation, so that no reader reports damage
 	if err := l.wal.DeleteRange(first, to-1); err != nil {

@@ -95,21 +95,21 @@ func (m *metaStore) noteSegments() {
 	m.segments.Store(&segments)
 }
 
-// closedSegments returns the segments that no append reaches anymore. It is safe for concurrent use.
-func (m *metaStore) closedSegments() []types.SegmentInfo {
+// sealedSegments returns the segments that no append reaches anymore. It is safe for concurrent use.
+func (m *metaStore) sealedSegments() []types.SegmentInfo {
 	list := m.segments.Load()
 	if list == nil {
 		return nil
 	}
-	closed := *list
-	for len(closed) > 0 && isOpen(closed[len(closed)-1]) {
-		closed = closed[:len(closed)-1]
+	sealed := *list
+	for len(sealed) > 0 && !isSealed(sealed[len(sealed)-1]) {
+		sealed = sealed[:len(sealed)-1]
 	}
-	return closed
+	return sealed
 }
 
-// isOpen reports whether appends go to a segment.
-func isOpen(seg types.SegmentInfo) bool { return seg.SealTime.IsZero() }
+// isSealed reports whether no append goes to a segment anymore.
+func isSealed(seg types.SegmentInfo) bool { return !seg.SealTime.IsZero() }
 
 // refuseUnlessNew distinguishes a log that was never begun (no metadata, or its first write
 // was torn) from one that has lost its metadata.
@@ -191,7 +191,7 @@ func checkSegments(s types.PersistentState) error {
 	for i, seg := range s.Segments {
 		last := i == len(s.Segments)-1
 		switch {
-		case isOpen(seg) != last, seg.BaseIndex == 0, seg.ID >= s.NextSegmentID,
+		case isSealed(seg) == last, seg.BaseIndex == 0, seg.ID >= s.NextSegmentID,
 			seg.MinIndex < seg.BaseIndex, !last && seg.MaxIndex < seg.MinIndex,
 			seg.IndexStart > math.MaxUint32,
 			i > 0 && s.Segments[i-1].MaxIndex+1 != seg.BaseIndex:

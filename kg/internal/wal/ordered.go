@@ -22,7 +22,7 @@ const lowerReadBytes = 64 << 10
 type orderedReader struct {
 	l        *Log
 	segments *[]types.SegmentInfo // of the log when seg was looked up
-	seg      types.SegmentInfo    // the open one
+	seg      types.SegmentInfo    // of file
 	file     types.ReadableFile   // nil for none
 
 	next uint64 // the entry at the position, 0 if there is no position
@@ -30,18 +30,19 @@ type orderedReader struct {
 
 	offsets window // of the index of a closed segment
 	entries window
-	// Of a segment that is appended to: the last entry that is certain to be in the window, and
-	// how many entries raft-wal has read. Such a segment has no index yet, so that a position in
-	// it is found from its beginning; that pays once raft-wal has read as much.
+	// complete, of a segment that is not sealed, is the last entry that was durable before the
+	// window was read. What the window has of later ones is not used.
 	complete uint64
-	lone     int
+	// lone is how many entries raft-wal has read of a segment that is not sealed. Such a segment
+	// has no index yet, so a position in it is found from its beginning, which pays once raft-wal
+	// has read as much.
+	lone int
 }
 
 // window is a part of a file.
 type window struct {
 	at    int64
 	bytes []byte
-	fixed bool // reads do not move it
 }
 
 func (l *Log) newOrderedReader() *orderedReader { return &orderedReader{l: l} }
@@ -74,23 +75,16 @@ func (r *orderedReader) find(index uint64) []byte {
 	if !r.openSegment(index) || index != r.next && !r.seek(index) {
 		return nil
 	}
-	return r.follow()
+	return r.follow(true)
 }
 
 // findRead is find for the next entry, if all of it is in the window: entries found there before stay
 // valid.
 func (r *orderedReader) findRead(index uint64) []byte {
-	if index != r.next || !segmentHas(r.seg, index) || isOpen(r.seg) && index > r.complete {
+	if index != r.next || !segmentHas(r.seg, index) {
 		return nil
 	}
-	at := r.at
-	r.entries.fixed = true
-	raw := r.follow()
-	r.entries.fixed = false
-	if raw == nil {
-		r.next, r.at = index, at
-	}
-	return raw
+	return r.follow(false)
 }
 
 // openSegment opens the segment of an entry. It returns false if there is none, or the entry is
@@ -114,8 +108,9 @@ func (r *orderedReader) openSegment(index uint64) bool {
 		if !segmentHas(seg, index) {
 			continue
 		}
-		if r.file != nil && seg.ID == r.seg.ID { // closed in the meantime
+		if r.file != nil && seg.ID == r.seg.ID { // sealed in the meantime
 			r.seg = seg
+			r.entries.clear() // it may have been read past the last durable entry
 			return true
 		}
 		r.Close()
@@ -131,18 +126,23 @@ func (r *orderedReader) openSegment(index uint64) bool {
 
 // segmentHas reports whether a segment has an entry, if the log has it.
 func segmentHas(seg types.SegmentInfo, index uint64) bool {
-	return index >= seg.MinIndex && (isOpen(seg) || index <= seg.MaxIndex)
+	return index >= seg.MinIndex && (!isSealed(seg) || index <= seg.MaxIndex)
 }
 
 // seek sets the position to an entry of the segment.
 func (r *orderedReader) seek(index uint64) bool {
 	r.next = 0
-	if isOpen(r.seg) {
-		if r.lone++; r.lone <= r.l.options.SegmentBytes/lowerReadBytes {
-			return false
+	if !isSealed(r.seg) {
+		if index > r.seg.BaseIndex {
+			if r.lone++; r.lone <= r.l.options.SegmentBytes/lowerReadBytes {
+				return false
+			}
 		}
 		r.next, r.at = r.seg.BaseIndex, fileHeaderBytes
-		for r.next < index && r.follow() != nil {
+		for r.next < index && r.follow(true) != nil {
+		}
+		if r.next != index {
+			r.lone = 0 // the next attempt costs no more than raft-wal until then
 		}
 		return r.next == index
 	}
@@ -153,34 +153,47 @@ func (r *orderedReader) seek(index uint64) bool {
 	return r.next == index
 }
 
-// follow returns the entry at the position, valid until the next call, and goes to the one after
-// it. If there is none, it returns nil, and there is no position anymore.
-func (r *orderedReader) follow() []byte {
+// follow returns the entry at the position, valid until the window moves, and goes to the one
+// after it. If there is none, it returns nil, and there is no position anymore. Without mayRead it
+// returns nil instead of moving the window, and keeps the position.
+func (r *orderedReader) follow(mayRead bool) []byte {
 	end := int64(r.seg.IndexStart)
-	if isOpen(r.seg) {
+	if !isSealed(r.seg) {
 		end = math.MaxInt64
 		if r.next > r.complete {
+			if !mayRead {
+				return nil
+			}
 			r.complete = r.l.last.Load() // before the window is read
 			r.entries.clear()
 		}
 	}
-	for header := r.entries.read(r.file, r.at, lowerHeaderBytes, end); header != nil; header = r.entries.read(r.file, r.at, lowerHeaderBytes, end) {
+	read := func(at int64, n int) []byte {
+		if !mayRead && !r.entries.has(at, n) {
+			return nil
+		}
+		return r.entries.read(r.file, at, n, end)
+	}
+	at := r.at
+	for header := read(at, lowerHeaderBytes); header != nil; header = read(at, lowerHeaderBytes) {
 		if header[0] == lowerCommit { // the end of a batch
-			r.at += lowerHeaderBytes
+			at += lowerHeaderBytes
 			continue
 		}
 		n := int64(binary.LittleEndian.Uint32(header[4:]))
 		if header[0] != lowerEntry || n > MaxEntryBytes {
 			break
 		}
-		raw := r.entries.read(r.file, r.at+lowerHeaderBytes, int(n), end)
+		raw := read(at+lowerHeaderBytes, int(n))
 		if raw == nil {
 			break
 		}
-		r.next, r.at = r.next+1, r.at+lowerHeaderBytes+(n+7)&^7
+		r.next, r.at = r.next+1, at+lowerHeaderBytes+(n+7)&^7
 		return raw
 	}
-	r.next = 0
+	if mayRead {
+		r.next = 0
+	}
 	return nil
 }
 
@@ -198,9 +211,6 @@ func (w *window) read(f types.ReadableFile, at int64, n int, end int64) []byte {
 		return nil
 	}
 	if !w.has(at, n) {
-		if w.fixed {
-			return nil
-		}
 		size := int(min(max(int64(n), windowBytes), end-at))
 		if cap(w.bytes) < size || cap(w.bytes) > max(size, windowBytes) {
 			w.bytes = make([]byte, size)

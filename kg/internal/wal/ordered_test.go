@@ -142,7 +142,8 @@ func TestEntriesAreReadInWindows(t *testing.T) {
 	}
 }
 
-// The segment that is appended to is read in windows too, after a few entries.
+// The segment that is appended to is read in windows too, from its beginning at once, and from
+// another entry after a few.
 func TestOpenSegmentIsReadInWindows(t *testing.T) {
 	t.Parallel()
 	files := &readCounter{VFS: waltest.New()}
@@ -157,7 +158,7 @@ func TestOpenSegmentIsReadInWindows(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, read := range map[string]func() error{
-		"entries": func() error {
+		"all entries": func() error {
 			next := uint64(1)
 			for e, err := range l.Entries(1, 0) {
 				if err != nil || !bytes.HasPrefix(e.Payload, fmt.Appendf(nil, "%d xx", next)) {
@@ -183,7 +184,11 @@ func TestOpenSegmentIsReadInWindows(t *testing.T) {
 		if err := read(); err != nil {
 			t.Fatal(name, err)
 		}
-		if n := files.calls.Load() - before; n > entries/10 {
+		most := int64(20) // windows
+		if name == "frames" {
+			most = entries / 10
+		}
+		if n := files.calls.Load() - before; n > most {
 			t.Errorf("%s: %d reads for %d entries", name, n, entries)
 		}
 	}

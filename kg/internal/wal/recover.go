@@ -25,7 +25,7 @@ import (
 func (m *metaStore) recoverTail(mark *indexHash, segmentBytes int) (map[string]int64, error) {
 	used := make(map[string]int64)
 	for _, seg := range m.body.State.Segments {
-		if !seg.SealTime.IsZero() {
+		if isSealed(seg) {
 			used[segment.FileName(seg)] = sealedEnd(seg)
 		}
 	}
@@ -120,7 +120,7 @@ func (m *metaStore) checkFiles() error {
 		}
 	}
 	for _, seg := range m.body.State.Segments {
-		if name := segment.FileName(seg); !seg.SealTime.IsZero() && !there[name] {
+		if name := segment.FileName(seg); isSealed(seg) && !there[name] {
 			return damageErrorf(seg.BaseIndex, nil, "segment %s is gone", name)
 		}
 	}
