@@ -146,7 +146,7 @@ func (c *BackupCommand) backupServer(ctx context.Context, t cli.Terminal, out io
 func copyVerified(ctx context.Context, t cli.Terminal, in io.Reader, out io.Writer) (kg.BackupInfo, error) {
 	p := newProgress(t, "backing up", in, -1)
 	defer p.finish()
-	return kg.CopyBackup(ctx, out, p, nil)
+	return kg.VerifyBackup(ctx, io.TeeReader(p, out), nil)
 }
 
 func printBackupSummary(t cli.Terminal, path string, info kg.BackupInfo) {
@@ -183,14 +183,13 @@ func newPrivateFile(path string, write func(io.Writer) error) (err error) {
 	return errors.Join(os.Remove(f.Name()), syncDir(filepath.Dir(path)))
 }
 
-// writeBlocks writes an empty file. Its data is durable after a sync.
+// writeBlocks calls write with a writer to f, which is empty.
 func writeBlocks(f *os.File, write func(io.Writer) error) error {
-	w := newBlockWriter(f, nil)
-	if direct, err := openDirect(f.Name()); err == nil {
-		defer direct.Close() // after close of w: nothing is written then
-		w.direct = direct
+	w := newBlockWriter(osFile{f})
+	if err := write(w); err != nil {
+		return errors.Join(err, w.wait())
 	}
-	return errors.Join(write(w), w.close())
+	return w.finish()
 }
 
 func syncDir(path string) error {

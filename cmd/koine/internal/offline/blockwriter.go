@@ -3,34 +3,51 @@ package offline
 import (
 	"errors"
 	"io"
+	"os"
 	"syscall"
 	"unsafe"
 )
 
 const (
-	blockSize  = 4 << 20 // of one write to the volume
-	blockAlign = 4 << 10 // of buffers and offsets; the largest that volumes ask for
+	blockSize    = 4 << 20 // of one write to the volume
+	blockAlign   = 4 << 10 // of its address; a volume that asks for more refuses direct writes
+	syncInterval = 4       // blocks through the page cache between two syncs
 )
+
+// blockFile is a file as a blockWriter uses it.
+type blockFile interface {
+	io.WriterAt
+	Sync() error
+	// SetDirect sets whether writes bypass the page cache. Such writes, and their
+	// addresses, must be aligned.
+	SetDirect(direct bool) error
+}
+
+// osFile is a blockFile of the operating system.
+type osFile struct{ *os.File }
+
+func (f osFile) SetDirect(direct bool) error { return setDirect(f.File, direct) }
 
 // blockWriter writes a file from its beginning in blocks of blockSize. One block is written while
 // the next is filled. It is for one goroutine.
 //
-// Blocks bypass the page cache if direct is set. The processor copies them once less, and
-// the cached pages of a server beside it stay. Neither Write nor close makes the file durable.
+// Blocks bypass the page cache if the file system allows it: the kernel copies nothing, and pages
+// of a server on the same machine stay cached. Other blocks are synced every syncInterval, so that
+// little is left for the sync in the end. That sync is the caller's.
 type blockWriter struct {
-	file   io.WriterAt // the file through the page cache
-	direct io.WriterAt // the same file past the page cache; nil if the file system cannot
+	file   blockFile
+	direct bool
 
 	block, spare []byte     // the block that is filled, and the one that is written or empty
 	at           int64      // the offset of block in the file
-	running      chan error // the result of the write of spare; nil before the first
+	running      chan error // the result of the write of spare; nil if there is none
 }
 
-func newBlockWriter(file, direct io.WriterAt) *blockWriter {
-	return &blockWriter{file: file, direct: direct, block: alignedBlock(), spare: alignedBlock()}
+func newBlockWriter(file blockFile) *blockWriter {
+	return &blockWriter{file: file, direct: file.SetDirect(true) == nil, block: alignedBlock(), spare: alignedBlock()}
 }
 
-// alignedBlock returns an empty slice with blockSize bytes from an address that direct writes take.
+// alignedBlock returns an empty slice with room for a block at an aligned address.
 func alignedBlock() []byte {
 	b := make([]byte, blockSize+blockAlign)
 	skip := -uintptr(unsafe.Pointer(unsafe.SliceData(b))) % blockAlign
@@ -55,17 +72,32 @@ func (w *blockWriter) Write(b []byte) (n int, err error) {
 	return n, nil
 }
 
-// writeBlock writes a full block. It runs at most once at a time and alone uses direct.
+// writeBlock writes a full block. Only one call runs at a time.
 func (w *blockWriter) writeBlock(b []byte, at int64) error {
-	if w.direct != nil {
-		_, err := w.direct.WriteAt(b, at)
-		if !errors.Is(err, syscall.EINVAL) {
+	if w.direct {
+		_, err := w.file.WriteAt(b, at)
+		if !errors.Is(err, syscall.EINVAL) && !errors.Is(err, errors.ErrUnsupported) {
 			return err
 		}
-		w.direct = nil // some file systems refuse the write and not the opening
+		if err := w.endDirect(); err != nil { // the file system refuses the write, but not the flag
+			return err
+		}
 	}
-	_, err := w.file.WriteAt(b, at)
-	return err
+	if _, err := w.file.WriteAt(b, at); err != nil {
+		return err
+	}
+	if (at/blockSize+1)%syncInterval == 0 {
+		return w.file.Sync()
+	}
+	return nil
+}
+
+func (w *blockWriter) endDirect() error {
+	if !w.direct {
+		return nil
+	}
+	w.direct = false
+	return w.file.SetDirect(false)
 }
 
 // wait waits for the block that is written. The volume may report an error only once, so each
@@ -79,10 +111,12 @@ func (w *blockWriter) wait() error {
 	return err
 }
 
-// close writes the last block, which has no full size, and waits for all of them. It closes
-// no file.
-func (w *blockWriter) close() error {
+// finish waits for the blocks and writes the last one, which is not full.
+func (w *blockWriter) finish() error {
 	if err := w.wait(); err != nil {
+		return err
+	}
+	if err := w.endDirect(); err != nil { // its size is not aligned
 		return err
 	}
 	_, err := w.file.WriteAt(w.block, w.at)

@@ -6,8 +6,26 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// openDirect opens a file for writes that bypass the page cache. It fails if the file system has
+// setDirect sets whether writes to a file bypass the page cache. It fails if the file system has
 // no such writes.
-func openDirect(path string) (*os.File, error) {
-	return os.OpenFile(path, os.O_WRONLY|unix.O_DIRECT, 0)
+func setDirect(f *os.File, direct bool) error {
+	raw, err := f.SyscallConn()
+	if err != nil {
+		return err
+	}
+	failed := raw.Control(func(fd uintptr) {
+		var flags int
+		if flags, err = unix.FcntlInt(fd, unix.F_GETFL, 0); err != nil {
+			return
+		}
+		flags &^= unix.O_DIRECT
+		if direct {
+			flags |= unix.O_DIRECT
+		}
+		_, err = unix.FcntlInt(fd, unix.F_SETFL, flags)
+	})
+	if failed != nil {
+		return failed
+	}
+	return err
 }

@@ -7,5 +7,5 @@ import (
 	"os"
 )
 
-// openDirect fails: the files of this system are written through the page cache.
-func openDirect(string) (*os.File, error) { return nil, errors.ErrUnsupported }
+// setDirect fails: the files of this system are written through the page cache.
+func setDirect(*os.File, bool) error { return errors.ErrUnsupported }
