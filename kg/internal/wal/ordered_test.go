@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -191,6 +193,45 @@ func TestOpenSegmentIsReadInWindows(t *testing.T) {
 		if n := files.calls.Load() - before; n > most {
 			t.Errorf("%s: %d reads for %d entries", name, n, entries)
 		}
+	}
+}
+
+// Where the entries before it cannot be followed, an entry of the segment that is appended to is
+// read through raft-wal, and the segment is not searched for each.
+func TestDamageBeforePosition(t *testing.T) {
+	t.Parallel()
+	files := &readCounter{VFS: waltest.New()}
+	const entries, damaged = 1000, 20
+	dir := t.TempDir()
+	l := open(t, dir, wal.Options{Files: files, SegmentBytes: 1 << 20})
+	batch := make([][]byte, entries)
+	for i := range batch {
+		batch[i] = fmt.Appendf(nil, "entry %07d", i+1)
+	}
+	if err := l.Append(1, batch); err != nil {
+		t.Fatal(err)
+	}
+	segments, err := filepath.Glob(filepath.Join(dir, "*.wal"))
+	if err != nil || len(segments) != 1 {
+		t.Fatal(segments, err)
+	}
+	all, err := os.ReadFile(segments[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	all[bytes.Index(all, batch[damaged-1])-64-8] ^= 0xff // the kind in raft-wal's header
+	if err := os.WriteFile(segments[0], all, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	before, next := files.bytes.Load(), uint64(damaged+1)
+	for f, err := range l.Frames(next, entries) {
+		if err != nil || f.Index != next {
+			t.Fatalf("entry %d at %d: %v", f.Index, next, err)
+		}
+		next++
+	}
+	if n := (files.bytes.Load() - before) / entries; next != entries+1 || n > 128<<10 {
+		t.Errorf("ended before %d, %d bytes were read for each entry", next, n)
 	}
 }
 
