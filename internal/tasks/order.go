@@ -1,6 +1,7 @@
 package tasks
 
 import (
+	"math"
 	"slices"
 	"time"
 
@@ -56,12 +57,11 @@ func momentOf(t time.Time, r kg.Revision) moment {
 	return moment(t.UnixMilli()<<revisionBits | int64(r)&(1<<revisionBits-1))
 }
 
-// firstMoment returns the first moment that is not before a time.
+// firstMoment returns the first moment that is not before a time, within the range of moments:
+// 1970 to 2248.
 func firstMoment(t time.Time) moment {
-	if t.IsZero() {
-		return 0
-	}
-	return momentOf(t.Add(time.Millisecond-1).Truncate(time.Millisecond), 0)
+	millis := t.Add(time.Millisecond - 1).Truncate(time.Millisecond).UnixMilli()
+	return moment(min(max(millis, 0), math.MaxInt64>>revisionBits) << revisionBits)
 }
 
 func (m moment) toTime() time.Time { return time.UnixMilli(int64(m) >> revisionBits).UTC() }

@@ -407,6 +407,7 @@ func TestPagesOfTasks(t *testing.T) {
 	}{
 		"context": {tasks.Query{Context: "1"}, 3}, "state": {tasks.Query{States: []tasks.State{tasks.Completed}}, 1}, "handled": {tasks.Query{Handled: true}, 0},
 		"created": {tasks.Query{Created: true}, 7}, "handler": {tasks.Query{Handler: eve}, 0}, "later": {tasks.Query{Since: time.Now().Add(time.Hour)}, 0},
+		"far later": {tasks.Query{Since: time.Date(2999, 12, 31, 0, 0, 0, 0, time.UTC)}, 0}, "far earlier": {tasks.Query{Since: time.Date(1600, 1, 1, 0, 0, 0, 0, time.UTC)}, 7},
 	} {
 		if page, err := b.List(t.Context(), as(ann), row.q); err != nil || page.Total != row.n {
 			t.Errorf("%s: %+v, %v; want %d", name, page, err, row.n)
