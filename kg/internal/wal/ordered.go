@@ -75,7 +75,7 @@ func (r *orderedReader) find(index uint64) []byte {
 	if !r.openSegment(index) || index != r.next && !r.seek(index) {
 		return nil
 	}
-	return r.follow(true)
+	return r.readNext(true)
 }
 
 // findRead is find for the next entry, if all of it is in the window: entries found there before stay
@@ -84,7 +84,7 @@ func (r *orderedReader) findRead(index uint64) []byte {
 	if index != r.next || !segmentHas(r.seg, index) {
 		return nil
 	}
-	return r.follow(false)
+	return r.readNext(false)
 }
 
 // openSegment opens the segment of an entry. It returns false if there is none, or the entry is
@@ -139,10 +139,10 @@ func (r *orderedReader) seek(index uint64) bool {
 			}
 		}
 		r.next, r.at = r.seg.BaseIndex, fileHeaderBytes
-		for r.next < index && r.follow(true) != nil {
+		for r.next < index && r.readNext(true) != nil {
 		}
 		if r.next != index {
-			r.lone = 0 // the next attempt costs no more than raft-wal until then
+			r.lone = 0 // so that a search costs no more than what raft-wal reads between two
 		}
 		return r.next == index
 	}
@@ -153,15 +153,15 @@ func (r *orderedReader) seek(index uint64) bool {
 	return r.next == index
 }
 
-// follow returns the entry at the position, valid until the window moves, and goes to the one
-// after it. If there is none, it returns nil, and there is no position anymore. Without mayRead it
+// readNext returns the entry at the position, valid until the window moves, and goes to the one
+// after it. If there is none, it returns nil, and there is no position anymore. Without mayMove it
 // returns nil instead of moving the window, and keeps the position.
-func (r *orderedReader) follow(mayRead bool) []byte {
+func (r *orderedReader) readNext(mayMove bool) []byte {
 	end := int64(r.seg.IndexStart)
 	if !isSealed(r.seg) {
 		end = math.MaxInt64
 		if r.next > r.complete {
-			if !mayRead {
+			if !mayMove {
 				return nil
 			}
 			r.complete = r.l.last.Load() // before the window is read
@@ -169,7 +169,7 @@ func (r *orderedReader) follow(mayRead bool) []byte {
 		}
 	}
 	read := func(at int64, n int) []byte {
-		if !mayRead && !r.entries.has(at, n) {
+		if !mayMove && !r.entries.has(at, n) {
 			return nil
 		}
 		return r.entries.read(r.file, at, n, end)
@@ -191,7 +191,7 @@ func (r *orderedReader) follow(mayRead bool) []byte {
 		r.next, r.at = r.next+1, at+lowerHeaderBytes+(n+7)&^7
 		return raw
 	}
-	if mayRead {
+	if mayMove {
 		r.next = 0
 	}
 	return nil

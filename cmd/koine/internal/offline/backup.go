@@ -187,9 +187,9 @@ func newPrivateFile(path string, write func(io.Writer) error) (err error) {
 func writeBlocks(f *os.File, write func(io.Writer) error) error {
 	w := newBlockWriter(osFile{f})
 	if err := write(w); err != nil {
-		return errors.Join(err, w.wait())
+		return errors.Join(err, w.awaitBlock())
 	}
-	return w.finish()
+	return w.writeLast()
 }
 
 func syncDir(path string) error {

@@ -18,8 +18,8 @@ const (
 type blockFile interface {
 	io.WriterAt
 	Sync() error
-	// SetDirect sets whether writes bypass the page cache. Such writes, and their
-	// addresses, must be aligned.
+	// SetDirect sets whether writes bypass the page cache. The offset, size and address of
+	// such a write must be multiples of blockAlign.
 	SetDirect(direct bool) error
 }
 
@@ -62,7 +62,7 @@ func (w *blockWriter) Write(b []byte) (n int, err error) {
 		if n += k; len(w.block) < blockSize {
 			break
 		}
-		if err := w.wait(); err != nil {
+		if err := w.awaitBlock(); err != nil {
 			return n, err
 		}
 		running, full, at := make(chan error, 1), w.block, w.at
@@ -100,9 +100,9 @@ func (w *blockWriter) endDirect() error {
 	return w.file.SetDirect(false)
 }
 
-// wait waits for the block that is written. The volume may report an error only once, so each
+// awaitBlock waits for the block that is written. The volume may report an error only once, so each
 // caller returns it.
-func (w *blockWriter) wait() error {
+func (w *blockWriter) awaitBlock() error {
 	if w.running == nil {
 		return nil
 	}
@@ -111,9 +111,9 @@ func (w *blockWriter) wait() error {
 	return err
 }
 
-// finish waits for the blocks and writes the last one, which is not full.
-func (w *blockWriter) finish() error {
-	if err := w.wait(); err != nil {
+// writeLast waits for the blocks and writes the last one, which is not full.
+func (w *blockWriter) writeLast() error {
+	if err := w.awaitBlock(); err != nil {
 		return err
 	}
 	if err := w.endDirect(); err != nil { // its size is not aligned

@@ -94,7 +94,7 @@ func TestBlockWriterWithoutDirect(t *testing.T) {
 		if _, err := w.Write(want); err != nil {
 			t.Fatal(name, err)
 		}
-		if err := w.finish(); err != nil {
+		if err := w.writeLast(); err != nil {
 			t.Fatal(name, err)
 		}
 		if got, err := os.ReadFile(file.Name()); err != nil || !bytes.Equal(got, want) {
@@ -125,7 +125,7 @@ func TestBlockWriterFails(t *testing.T) {
 		if _, err := w.Write(piece); err != nil {
 			t.Fatal(err)
 		}
-		if err := w.finish(); err != syscall.ENOSPC {
+		if err := w.writeLast(); err != syscall.ENOSPC {
 			t.Errorf("at the end: %v, not %v", err, syscall.ENOSPC)
 		}
 		w = newBlockWriter(f)
@@ -136,7 +136,7 @@ func TestBlockWriterFails(t *testing.T) {
 		if _, err := w.Write(piece[1:]); err != nil {
 			t.Fatal(err)
 		}
-		if err := w.finish(); err != syscall.ENOSPC {
+		if err := w.writeLast(); err != syscall.ENOSPC {
 			t.Errorf("of a last block that is not full: %v, not %v", err, syscall.ENOSPC)
 		}
 	}
